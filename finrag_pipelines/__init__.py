@@ -1,0 +1,1 @@
+"""Financial documents in, answers that can be proved or honest refusals out."""

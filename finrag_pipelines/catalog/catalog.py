@@ -1,0 +1,461 @@
+"""The catalog: what the log adds up to, and the changes that may be made to it.
+
+Changes are conditional: each is decided on the log as it stands, under its lock, and either fits or raises.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from finrag_pipelines.catalog.access import PUBLIC, PUBLIC_PRINCIPAL, Principal
+from finrag_pipelines.catalog.identity import Identity, identity_from_record
+from finrag_pipelines.catalog.log import (
+    CatalogError,
+    ConflictError,
+    Entry,
+    Event,
+    entry_hash,
+    read_entries,
+    write_entry,
+)
+from finrag_pipelines.storage import Store, digest
+
+
+@dataclass(frozen=True)
+class Received:
+    """Bytes that arrived for a source: their hash, the name they came under, and who they say they are.
+
+    `overrides` are the fields of the identity that somebody stated instead of the document.
+    """
+
+    content_sha256: str
+    file_name: str
+    origin: str
+    identity: Identity
+    overrides: dict[str, Any]
+    at: str
+
+
+@dataclass(frozen=True)
+class DocumentVersion:
+    """One received byte sequence of a source; `version` counts from 1."""
+
+    source_id: str
+    version: int
+    content_sha256: str
+    file_name: str
+    origin: str
+    identity: Identity
+    overrides: dict[str, Any]
+    registered_at: str
+    representation_id: str | None = None
+    parser: str | None = None
+    failure: tuple[str, str, str] | None = None  # stage, code, message
+
+
+@dataclass(frozen=True)
+class Source:
+    """A logical document with its versions, oldest first, and the access labels it carries now."""
+
+    source_id: str
+    labels: tuple[str, ...]
+    received: tuple[Received, ...] = ()
+    versions: tuple[DocumentVersion, ...] = ()
+
+    @property
+    def current(self) -> DocumentVersion | None:
+        """The newest registered version, or None while bytes were only received."""
+        return self.versions[-1] if self.versions else None
+
+    @property
+    def identity(self) -> Identity:
+        """The identity stated by the newest bytes."""
+        return self.received[-1].identity
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """An input that did not become a source, and why."""
+
+    origin: str
+    file_name: str
+    content_sha256: str | None
+    code: str
+    message: str
+    at: str
+
+
+@dataclass(frozen=True)
+class IndexPublication:
+    """An index version that was published, with the manifest it was built over."""
+
+    index_version: str
+    manifest_hash: str
+    fragments: int
+    sources: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The state after `sequence` log entries. `policy_epoch` counts the changes of access and lifecycle."""
+
+    sequence: int = 0
+    policy_epoch: int = 0
+    sources: dict[str, Source] = field(default_factory=dict)
+    source_of_content: dict[str, str] = field(default_factory=dict)
+    rejections: dict[str, Rejection] = field(default_factory=dict)
+    principals: dict[str, Principal] = field(default_factory=lambda: {PUBLIC: PUBLIC_PRINCIPAL})
+    publications: tuple[IndexPublication, ...] = ()
+
+    def principal(self, name: str) -> Principal:
+        """Return the principal called `name`. Raises CatalogError for a name nobody defined."""
+        try:
+            return self.principals[name]
+        except KeyError:
+            known = ", ".join(sorted(self.principals))
+            raise CatalogError(f"no principal is called {name!r}; known: {known}") from None
+
+    def source(self, source_id: str) -> Source:
+        """Return the source `source_id`. Raises CatalogError when there is none."""
+        try:
+            return self.sources[source_id]
+        except KeyError:
+            raise CatalogError(f"no source is called {source_id!r}; `finrag sources` lists them") from None
+
+
+def read_catalog(store: Store) -> Catalog:
+    """Read the catalog of `store` as it stands; an empty store has an empty catalog."""
+    return _standing(store).snapshot()
+
+
+class _Fold:
+    """The state after the entries applied so far, kept so that a longer log costs only its new entries."""
+
+    def __init__(self) -> None:
+        self.head: str | None = None
+        self.sequence = self.epoch = 0
+        self.sources: dict[str, Source] = {}
+        self.source_of_content: dict[str, str] = {}
+        self.rejections: dict[str, Rejection] = {}
+        self.principals = {PUBLIC: PUBLIC_PRINCIPAL}
+        self.publications: list[IndexPublication] = []
+
+    def snapshot(self) -> Catalog:
+        return Catalog(
+            self.sequence,
+            self.epoch,
+            dict(self.sources),
+            dict(self.source_of_content),
+            dict(self.rejections),
+            dict(self.principals),
+            tuple(self.publications),
+        )
+
+    def apply(self, entry: Entry) -> None:
+        for event in entry.events:
+            handler = getattr(self, f"_{event['type']}", None)
+            if handler is None:
+                raise CatalogError(f"log entry {entry.sequence} holds an event of an unknown type {event['type']!r}")
+            handler(event, entry.at)
+        self.sequence, self.head = entry.sequence, entry.sha256
+
+    def _received(self, event: Event, at: str) -> None:
+        source = self.sources.get(event["source_id"]) or Source(event["source_id"], ())
+        arrival = Received(
+            event["content_sha256"],
+            event["file_name"],
+            event["origin"],
+            identity_from_record(event["identity"]),
+            event["overrides"],
+            at,
+        )
+        # Known bytes with another stated identity: the version stays, and has to be parsed again.
+        versions = tuple(
+            replace(v, identity=arrival.identity, overrides=arrival.overrides, representation_id=None)
+            if v.content_sha256 == arrival.content_sha256
+            else v
+            for v in source.versions
+        )
+        self.sources[source.source_id] = replace(
+            source, labels=tuple(event["labels"]), received=(*source.received, arrival), versions=versions
+        )
+        self.source_of_content[arrival.content_sha256] = source.source_id
+        self.rejections.pop(arrival.origin, None)
+
+    def _version_registered(self, event: Event, at: str) -> None:
+        source = self.sources[event["source_id"]]
+        arrival = next(r for r in reversed(source.received) if r.content_sha256 == event["content_sha256"])
+        version = DocumentVersion(
+            source.source_id,
+            event["version"],
+            arrival.content_sha256,
+            arrival.file_name,
+            arrival.origin,
+            arrival.identity,
+            arrival.overrides,
+            at,
+        )
+        self.sources[source.source_id] = replace(source, versions=(*source.versions, version))
+
+    def _change_version(self, event: Event, **changes: Any) -> None:
+        source = self.sources[event["source_id"]]
+        versions = tuple(replace(v, **changes) if v.version == event["version"] else v for v in source.versions)
+        self.sources[source.source_id] = replace(source, versions=versions)
+
+    def _parsed(self, event: Event, at: str) -> None:
+        self._change_version(event, representation_id=event["representation_id"], parser=event["parser"], failure=None)
+
+    def _failed(self, event: Event, at: str) -> None:
+        self._change_version(event, failure=(event["stage"], event["code"], event["message"]))
+
+    def _rejected(self, event: Event, at: str) -> None:
+        self.rejections[event["origin"]] = Rejection(
+            event["origin"], event["file_name"], event["content_sha256"], event["code"], event["message"], at
+        )
+
+    def _principal_defined(self, event: Event, at: str) -> None:
+        self.principals[event["name"]] = Principal(event["name"], frozenset({PUBLIC, *event["groups"]}))
+        self.epoch += 1
+
+    def _labels_changed(self, event: Event, at: str) -> None:
+        source = self.sources[event["source_id"]]
+        self.sources[source.source_id] = replace(source, labels=tuple(event["labels"]))
+        self.epoch += 1
+
+    def _index_published(self, event: Event, at: str) -> None:
+        self.publications.append(
+            IndexPublication(event["index_version"], event["manifest_hash"], event["fragments"], event["sources"], at)
+        )
+
+
+_folds: dict[Path, _Fold] = {}
+_folds_guard = Lock()
+
+
+def _standing(store: Store) -> _Fold:
+    """Return the fold of the whole log, reading only what is new since this process last looked."""
+    with _folds_guard:
+        fold = _folds.get(store.root)
+        if fold is None or not fold.sequence or entry_hash(store, fold.sequence) != fold.head:
+            fold = _folds[store.root] = _Fold()
+        for entry in read_entries(store, fold.sequence, fold.head):
+            fold.apply(entry)
+        return fold
+
+
+def _change(store: Store, decide: Callable[[Catalog], list[Event]]) -> Catalog:
+    """Append the events that `decide` returns for the catalog as it stands, all or none; return the catalog after."""
+    with store.lock("catalog"):
+        fold = _standing(store)
+        events = decide(fold.snapshot())
+        if events:
+            write_entry(store, fold.sequence + 1, fold.head, events)
+    return read_catalog(store)
+
+
+def source_id_for(identity: Identity) -> str:
+    """Return the readable id of a source: company, form and period, or a date where there is no fiscal period."""
+    form = (identity.form or "document").replace("/", "-").replace(" ", "-")
+    when = identity.period if identity.form in {"10-K", "10-Q", "10-K/A", "10-Q/A", "transcript"} else None
+    when = when or identity.filed or identity.period or identity.period_end or "undated"
+    return f"{identity.company or 'unknown'}_{form}_{when}"
+
+
+def receive(
+    store: Store,
+    identity: Identity,
+    content_sha256: str,
+    file_name: str,
+    origin: str,
+    labels: Iterable[str] = (PUBLIC,),
+    overrides: dict[str, Any] | None = None,
+) -> tuple[str, bool]:
+    """Record that bytes arrived and return their source id and whether anything is new.
+
+    Known bytes, under any name, are the source they were; only other labels or overrides make a difference then.
+    Other bytes under a known file name continue that source. Under another name they are a source of their own, told
+    apart by the accession number or a short hash where the readable id is taken.
+    """
+    labels = tuple(sorted(set(labels)))
+    overrides = overrides or {}
+    outcome: list[tuple[str, bool]] = []
+
+    def decide(catalog: Catalog) -> list[Event]:
+        known_as = catalog.source_of_content.get(content_sha256)
+        if known_as is not None:
+            source = catalog.source(known_as)
+            arrival = next(r for r in reversed(source.received) if r.content_sha256 == content_sha256)
+            other_origin = arrival.origin != origin
+            if other_origin or (arrival.overrides == overrides and source.labels == labels):
+                outcome.append((known_as, False))
+                return []
+            if arrival.overrides == overrides:
+                outcome.append((known_as, True))
+                return [{"type": "labels_changed", "source_id": known_as, "labels": labels}]
+        source_id = known_as or _free_id(catalog, identity, file_name, content_sha256)
+        outcome.append((source_id, True))
+        return [
+            {
+                "type": "received",
+                "source_id": source_id,
+                "content_sha256": content_sha256,
+                "file_name": file_name,
+                "origin": origin,
+                "labels": labels,
+                "identity": asdict(identity),
+                "overrides": overrides,
+            }
+        ]
+
+    _change(store, decide)
+    return outcome[0]
+
+
+def _free_id(catalog: Catalog, identity: Identity, file_name: str, content_sha256: str) -> str:
+    base = source_id_for(identity)
+    for source_id, source in catalog.sources.items():
+        if source.received[-1].file_name == file_name and source_id_for(source.identity) == base:
+            return source_id
+    return base if base not in catalog.sources else f"{base}_{identity.accession or content_sha256[:8]}"
+
+
+def register_version(store: Store, source_id: str, content_sha256: str, expected: int) -> DocumentVersion:
+    """Make `content_sha256` version `expected` + 1 of its source, if the catalog still stands at `expected`.
+
+    Bytes that are the current version already change nothing. Raises ConflictError when another writer was first.
+    """
+
+    def decide(catalog: Catalog) -> list[Event]:
+        source = catalog.source(source_id)
+        current = source.current
+        if current and current.content_sha256 == content_sha256:
+            return []
+        stands = current.version if current else 0
+        if stands != expected:
+            raise ConflictError(
+                f"{source_id} is at version {stands}, not {expected}: another writer was first; read it again and retry"
+            )
+        return [
+            {
+                "type": "version_registered",
+                "source_id": source_id,
+                "version": expected + 1,
+                "content_sha256": content_sha256,
+            }
+        ]
+
+    current = _change(store, decide).source(source_id).current
+    assert current is not None
+    return current
+
+
+def record_parsed(store: Store, version: DocumentVersion, representation_id: str, parser: str) -> None:
+    """Record which representation the current parser made of a version; an equal record changes nothing."""
+
+    def decide(catalog: Catalog) -> list[Event]:
+        known = catalog.source(version.source_id).versions[version.version - 1]
+        if known.representation_id == representation_id and known.failure is None:
+            return []
+        return [
+            {
+                "type": "parsed",
+                "source_id": version.source_id,
+                "version": version.version,
+                "representation_id": representation_id,
+                "parser": parser,
+            }
+        ]
+
+    _change(store, decide)
+
+
+def record_failure(store: Store, version: DocumentVersion, stage: str, code: str, message: str) -> None:
+    """Record that a version did not get past `stage`; it stays out of the manifest until a later run succeeds."""
+
+    def decide(catalog: Catalog) -> list[Event]:
+        known = catalog.source(version.source_id).versions[version.version - 1]
+        if known.failure == (stage, code, message):
+            return []
+        return [
+            {
+                "type": "failed",
+                "source_id": version.source_id,
+                "version": version.version,
+                "stage": stage,
+                "code": code,
+                "message": message,
+            }
+        ]
+
+    _change(store, decide)
+
+
+def record_rejection(
+    store: Store, origin: str, file_name: str, content_sha256: str | None, code: str, message: str
+) -> None:
+    """Record that an input did not become a source. One row is kept per origin: the newest."""
+
+    def decide(catalog: Catalog) -> list[Event]:
+        known = catalog.rejections.get(origin)
+        if known and (known.content_sha256, known.code, known.message) == (content_sha256, code, message):
+            return []
+        return [
+            {
+                "type": "rejected",
+                "origin": origin,
+                "file_name": file_name,
+                "content_sha256": content_sha256,
+                "code": code,
+                "message": message,
+            }
+        ]
+
+    _change(store, decide)
+
+
+def define_principal(store: Store, name: str, groups: Iterable[str]) -> None:
+    """Say which groups `name` belongs to, beside `public`. An equal definition changes nothing."""
+    wanted = frozenset({PUBLIC, *groups})
+    if name == PUBLIC and wanted != {PUBLIC}:
+        raise CatalogError("the principal 'public' belongs to the group 'public' alone; choose another name")
+
+    def decide(catalog: Catalog) -> list[Event]:
+        known = catalog.principals.get(name)
+        if known and known.groups == wanted:
+            return []
+        return [{"type": "principal_defined", "name": name, "groups": sorted(wanted)}]
+
+    _change(store, decide)
+
+
+def record_publication(store: Store, index_version: str, manifest_hash: str, fragments: int, sources: int) -> None:
+    """Record that an index version was published; publishing the newest one again changes nothing."""
+
+    def decide(catalog: Catalog) -> list[Event]:
+        publications = catalog.publications
+        if publications and publications[-1].index_version == index_version:
+            return []
+        return [
+            {
+                "type": "index_published",
+                "index_version": index_version,
+                "manifest_hash": manifest_hash,
+                "fragments": fragments,
+                "sources": sources,
+            }
+        ]
+
+    _change(store, decide)
+
+
+def rules_digest(catalog: Catalog) -> str:
+    """Return the digest of the access rules in force: principals and the labels of every source."""
+    return digest(
+        {
+            "principals": {name: sorted(p.groups) for name, p in catalog.principals.items()},
+            "labels": {source_id: list(source.labels) for source_id, source in catalog.sources.items()},
+        }
+    )

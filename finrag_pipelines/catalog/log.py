@@ -1,0 +1,87 @@
+"""The catalog log: an append-only folder of numbered files, each a batch of events, each naming the hash of the last.
+
+It is the truth about sources, versions, lifecycle and access. What the events add up to is in `catalog.py`.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from finrag_pipelines.storage import Store, canonical_json, crash_point, create_file, sha256_bytes
+
+FOLDER = ("catalog", "log")
+Event = dict[str, Any]
+
+
+class CatalogError(Exception):
+    """The log is damaged, or an event does not fit what stands."""
+
+
+class ConflictError(CatalogError):
+    """Somebody else changed what this change was built on; nothing was written."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of the log: its number, its UTC time (ISO 8601), its events, and its hash."""
+
+    sequence: int
+    at: str
+    events: tuple[Event, ...]
+    sha256: str
+
+
+def read_entries(store: Store, after: int = 0, previous: str | None = None) -> Iterator[Entry]:
+    """Yield the entries numbered above `after` in order; `previous` is the hash of entry `after`, where known.
+
+    Raises CatalogError at a broken chain.
+    """
+    sequence = after
+    while True:
+        sequence += 1
+        path = store.path(*FOLDER, f"{sequence:08d}.json")
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return
+        try:
+            record = json.loads(content)
+            chained = previous is None or record["previous"] == previous
+            entry = Entry(sequence, record["at"], tuple(record["events"]), sha256_bytes(content))
+        except (ValueError, KeyError, TypeError):
+            raise CatalogError(f"{path} is not a log entry: the catalog log was altered") from None
+        if not chained:
+            raise CatalogError(f"{path} does not follow the entry before it: the catalog log was altered")
+        previous = entry.sha256
+        yield entry
+
+
+def check_log(store: Store) -> int:
+    """Read the whole log from disk and return how many entries it has. Raises CatalogError where one is missing,
+    altered or out of order."""
+    count = sum(1 for _ in read_entries(store))
+    numbers = sorted(int(path.stem) for path in store.path(*FOLDER).glob("[0-9]*.json"))
+    if numbers != list(range(1, count + 1)):
+        raise CatalogError(f"{store.path(*FOLDER)} has no entry {count + 1}, but later ones: the catalog log was altered")
+    return count
+
+
+def entry_hash(store: Store, sequence: int) -> str | None:
+    """Return the hash of entry `sequence`, or None where there is none."""
+    path = store.path(*FOLDER, f"{sequence:08d}.json")
+    return sha256_bytes(path.read_bytes()) if path.exists() else None
+
+
+def write_entry(store: Store, sequence: int, previous: str | None, events: list[Event]) -> None:
+    """Write entry `sequence`, whole and durable. The caller holds the catalog lock and has read all before it."""
+    record = {
+        "sequence": sequence,
+        "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "previous": previous,
+        "events": events,
+    }
+    crash_point("catalog.before_append")
+    create_file(store.path(*FOLDER, f"{sequence:08d}.json"), canonical_json(record))
+    crash_point("catalog.after_append")

@@ -1,0 +1,47 @@
+"""The DuckDB file of the store. Every open goes through here, because the engine does not survive racing opens.
+
+duckdb 2.0.1 loses acknowledged rows when processes race to open one file, so an exclusive file lock is held around
+open, use and close. The file mirrors the catalog log and the evidence records, and can be rebuilt from them.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from finrag_pipelines.storage.store import Store
+
+DATABASE = "finrag.duckdb"
+
+
+@contextmanager
+def database(store: Store, timeout: float = 120.0) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the store's database for reading and writing while holding its lock. Keep the block short."""
+    with store.lock("duckdb", timeout):
+        connection = duckdb.connect(str(store.path(DATABASE)))
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+@contextmanager
+def snapshot(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a private copy of the database, read-only: a long query on it never blocks a writer."""
+    with tempfile.TemporaryDirectory(prefix="finrag-snapshot-") as folder:
+        copy = Path(folder) / DATABASE
+        with store.lock("duckdb"):
+            connection = duckdb.connect(str(store.path(DATABASE)))
+            try:
+                connection.execute("CHECKPOINT")
+            finally:
+                connection.close()
+            shutil.copyfile(store.path(DATABASE), copy)
+        connection = duckdb.connect(str(copy), read_only=True)
+        try:
+            yield connection
+        finally:
+            connection.close()
