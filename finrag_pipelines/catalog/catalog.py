@@ -258,7 +258,7 @@ def _change(store: Store, decide: Callable[[Catalog], list[Event]]) -> Catalog:
 
 def source_id_for(identity: Identity) -> str:
     """Return the readable id of a source: company, form and period, or a date where there is no fiscal period."""
-    form = (identity.form or "document").replace("/", "-").replace(" ", "-")
+    form = (identity.form or "document").removeprefix("fund_").replace("/", "-").replace(" ", "-")
     when = identity.period if identity.form in {"10-K", "10-Q", "10-K/A", "10-Q/A", "transcript"} else None
     when = when or identity.filed or identity.period or identity.period_end or "undated"
     return f"{identity.company or 'unknown'}_{form}_{when}"

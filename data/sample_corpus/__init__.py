@@ -1,0 +1,1 @@
+"""What the synthetic sample corpus is made from: facts, narratives and templates, and one renderer per file format."""

@@ -1,0 +1,96 @@
+"""Formulas over line items: parsed, evaluated in decimals, with every operand recorded.
+
+`avg(x)` is the mean of a balance and the one a period before, `change(x)` their difference, `abs(x)` the magnitude.
+"""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
+
+from finrag_pipelines.answering.model import Operand
+
+Lookup = Callable[[str, int], Operand | None]
+"""Return the operand for (measure key, periods back), or None where no evidence states it."""
+
+
+class MissingOperandError(Exception):
+    """A line item that the formula needs is stated nowhere in the evidence; `names` lists which."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__(", ".join(names))
+        self.names = names
+
+
+@dataclass(frozen=True)
+class Result:
+    """A computed value with the operands it came from, in the order of the formula, each once."""
+
+    value: Decimal
+    operands: tuple[Operand, ...]
+
+
+def names_in(formula: str) -> tuple[str, ...]:
+    """Return the line items that a formula names, sorted."""
+    functions = {"avg", "abs", "change"}
+    tree = ast.parse(formula, mode="eval")
+    return tuple(sorted({one.id for one in ast.walk(tree) if isinstance(one, ast.Name)} - functions))
+
+
+def evaluate(formula: str, lookup: Lookup, back: int = 0) -> Result:
+    """Evaluate `formula`, `back` periods before the asked one.
+
+    Raises MissingOperandError where evidence is missing, ZeroDivisionError where a denominator is zero, and ValueError
+    for a formula that uses anything but + - * /, numbers, line items and avg, abs, change.
+    """
+    used: dict[str, Operand] = {}
+    missing: list[str] = []
+
+    def operand(name: str, at: int) -> Decimal:
+        found = lookup(name, at)
+        if found is None:
+            missing.append(name if at == back else f"{name} of the period before")
+            return Decimal(1)
+        used.setdefault(found.name, found)
+        return Decimal(found.value)
+
+    def walk(node: ast.AST) -> Decimal:
+        if isinstance(node, ast.Expression):
+            return walk(node.body)
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            return Decimal(str(node.value))
+        if isinstance(node, ast.Name):
+            return operand(node.id, back)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            return -walk(node.operand)
+        if isinstance(node, ast.BinOp):
+            left, right = walk(node.left), walk(node.right)
+            if isinstance(node.op, ast.Add):
+                return left + right
+            if isinstance(node.op, ast.Sub):
+                return left - right
+            if isinstance(node.op, ast.Mult):
+                return left * right
+            if isinstance(node.op, ast.Div):
+                return left / right
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
+            inner = node.args[0]
+            if node.func.id == "abs":
+                return abs(walk(inner))
+            if isinstance(inner, ast.Name) and node.func.id == "avg":
+                return (operand(inner.id, back) + operand(inner.id, back + 1)) / 2
+            if isinstance(inner, ast.Name) and node.func.id == "change":
+                return operand(inner.id, back) - operand(inner.id, back + 1)
+        raise ValueError(f"the formula {formula!r} uses something else than + - * /, line items, avg, abs and change")
+
+    with localcontext() as context:
+        context.prec = 28
+        try:
+            value = walk(ast.parse(formula, mode="eval"))
+        except (DivisionByZero, InvalidOperation):
+            if missing:
+                raise MissingOperandError(tuple(sorted(set(missing)))) from None
+            raise ZeroDivisionError(f"a denominator of {formula} is zero") from None
+    if missing:
+        raise MissingOperandError(tuple(sorted(set(missing))))
+    return Result(value, tuple(used.values()))

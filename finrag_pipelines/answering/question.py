@@ -1,0 +1,217 @@
+"""What a question asks for beside its scope: the kind of answer, the measures it names, and its topic."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from finrag_pipelines.answering.words import Phrases, content_stems, normal, phrases, stem, word_list, words
+from finrag_pipelines.retrieval.model import Plan
+from finrag_pipelines.storage import digest
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A line item: its name for people, the statement it stands in, and the row labels and concepts that mean it."""
+
+    key: str
+    name: str
+    statement: str
+    labels: tuple[str, ...]
+    concepts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A computed measure: formula over line items, and its unit (percent, ratio, days or money)."""
+
+    key: str
+    name: str
+    unit: str
+    formula: str
+    otherwise: str | None = None
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What kind of answer a question wants.
+
+    `kind` is one of amount, ratio, reason, change, statement, list, yes_no, when, who, what. `over_time` is growth,
+    compound, mean, difference or None. `topic` holds the stems that evidence must be about, `optional` those that
+    the lexicon added.
+    """
+
+    kind: str
+    question: str
+    measures: tuple[str, ...] = ()
+    ratio: str | None = None
+    over_time: str | None = None
+    topic: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    wants_analyst: bool = False
+    attributed: bool = False
+    wants_change: bool = False
+    wants_reason: bool = False
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    return json.loads(resources.files("finrag_pipelines.answering").joinpath(f"{name}.json").read_text("utf-8"))
+
+
+def rule_digests() -> tuple[str, ...]:
+    """Return `name=sha256` of the tables of measures and ratios."""
+    return tuple(f"{name}={digest(_table(name))}" for name in ("measures", "ratios"))
+
+
+@cache
+def measures() -> dict[str, Measure]:
+    """Return the table of line items by key."""
+    return {
+        key: Measure(key, row["name"], row["statement"], tuple(row["labels"]), tuple(row["concepts"]))
+        for key, row in _table("measures")["measures"].items()
+    }
+
+
+@cache
+def ratios() -> dict[str, Ratio]:
+    """Return the table of computed measures by key."""
+    return {
+        key: Ratio(key, row["name"], row["unit"], row["formula"], row.get("otherwise"))
+        for key, row in _table("ratios")["ratios"].items()
+    }
+
+
+@cache
+def _asks(table: str, key: str) -> Phrases:
+    return Phrases(_table(table)[table][key]["asks"])
+
+
+@cache
+def _over_time(key: str) -> Phrases:
+    return Phrases(_table("ratios")["over_time"][key])
+
+
+_DEFINITION = re.compile(
+    r"(?:^|(?<=[.?!]))\s*(?:please\s+)?(?:define|calculate|compute)\b[^.?!]*(?:\bas\b|\busing\b)[^?!]*?[.?!](?=\s|$)"
+    r"|[A-Z][^.?!]{0,80}\bis defined as\b[^?!]*?[.?!](?=\s|$)|\b\w+ here is defined as\b[^?!]*?[.?!](?=\s|$)"
+)
+_INSTRUCTION = re.compile(
+    r"\b(?:answer in|round your|round answer|round to|state answer|please |respond to the question|approach the question"
+    r"|provide a response|give a response|calculate what was asked|compute or extract|address the question"
+    r"|base your judg)[^.?!]*[.?!]?",
+    re.IGNORECASE,
+)
+_REASON = phrases("asks_reason")
+_CHANGE = phrases("asks_change")
+_STATEMENT = phrases("asks_statement")
+_AMOUNT = phrases("asks_amount")
+_ANALYST = phrases("asks_analyst")
+_YES_NO = frozenset(word_list("yes_no_openers"))
+
+
+def _core(question: str) -> str:
+    """Return the question without the definitions and instructions that came with it."""
+    bare = _INSTRUCTION.sub(" ", _DEFINITION.sub(" ", question))
+    return bare if content_stems(bare) else question
+
+
+def read_question(question: str, plan: Plan) -> Ask:
+    """Read what kind of answer is wanted. The scope is the plan's; here it is only taken out of the topic."""
+    core = _core(question)
+    folded, whole = normal(core), normal(question)
+    scope = _scope_stems(plan)
+    ratio = _longest("ratios", ratios(), folded) or _longest("ratios", ratios(), whole)
+    named = _named_measures(folded)
+    over_time = next(
+        (key for key in ("compound", "mean", "growth", "difference") if _over_time(key).first(folded)), None
+    )
+    first = (words(core) or [""])[0]
+    reason = bool(_REASON.first(folded))
+    kind = _kind(folded, first, reason, ratio, named, over_time)
+    topic = [one for one in content_stems(_topic_text(plan, core)) if one not in scope and one not in _EMPTY]
+    added = [one for _, terms in plan.expansions for term in terms for one in content_stems(term)]
+    return Ask(
+        kind=kind,
+        question=question,
+        measures=named,
+        ratio=ratio if kind in ("ratio", "yes_no") else None,
+        over_time=over_time,
+        topic=tuple(dict.fromkeys(topic)),
+        optional=tuple(one for one in dict.fromkeys(added) if one not in topic and one not in scope),
+        wants_analyst=bool(_ANALYST.first(folded)) or "analyst" in plan.roles,
+        attributed=bool(_STATEMENT.first(folded)),
+        wants_change=bool(_CHANGE.first(folded)) or over_time in ("growth", "difference"),
+        wants_reason=reason,
+    )
+
+
+_EMPTY = frozenset(map(stem, word_list("empty_topic_words")))
+
+
+def _topic_text(plan: Plan, core: str) -> str:
+    return core
+
+
+def _scope_stems(plan: Plan) -> set[str]:
+    from finrag_pipelines.catalog.companies import load_companies, name_words
+
+    found: set[str] = set()
+    for company in plan.companies:
+        found.add(company.casefold())
+        known = load_companies().get(company)
+        if known:
+            for name in (known.name, *known.aliases, *known.tickers, *known.former_names):
+                found |= set(content_stems(name)) | {stem(one) for one in name_words(name)}
+    for period in plan.periods:
+        found |= {period.casefold(), *re.findall(r"\d{4}", period)}
+    found |= {f"q{n}" for n in range(1, 5)} | {"fy", "first", "second", "third", "fourth", "annual", "calendar"}
+    found |= {str(year) for year in range(1990, 2051)} | {f"fy{year}" for year in range(1990, 2051)}
+    return found
+
+
+def _longest(table: str, rows: dict, folded: str) -> str | None:
+    hits = [(len(hit), key) for key in rows if (hit := _asks(table, key).first(folded))]
+    return max(hits)[1] if hits else None
+
+
+def _named_measures(folded: str) -> tuple[str, ...]:
+    """Return the measures that are named, the one with the longest phrase first; a phrase inside a longer one is none."""
+    hits = sorted(((hit, key) for key in measures() if (hit := _asks("measures", key).first(folded))), key=_by_length)
+    kept: list[tuple[str, str]] = []
+    for hit, key in hits:
+        if not any(hit in longer and hit != longer for longer, _ in kept):
+            kept.append((hit, key))
+    return tuple(key for _, key in kept)
+
+
+def _by_length(hit: tuple[str, str]) -> tuple[int, str]:
+    return -len(hit[0]), hit[1]
+
+
+def _kind(
+    folded: str, first: str, reason: bool, ratio: str | None, named: tuple[str, ...], over_time: str | None
+) -> str:
+    if reason:
+        return "reason"
+    if first in _YES_NO:
+        return "yes_no"
+    if _STATEMENT.first(folded):
+        return "change" if _CHANGE.first(folded) and not named else "statement"
+    if ratio:
+        return "ratio"
+    if named and (over_time or _AMOUNT.first(folded) or len(folded.split()) <= 10):
+        return "ratio" if over_time else "amount"
+    if _AMOUNT.first(folded) and ("how much" in folded or "how many" in folded or "what percent" in folded):
+        return "amount"
+    if first == "when" or "what date" in folded or "on which date" in folded:
+        return "when"
+    if first == "who" or folded.startswith("which person"):
+        return "who"
+    if _CHANGE.first(folded):
+        return "change"
+    if first in ("which", "list", "name") or folded.startswith(("what are", "what were")):
+        return "list"
+    return "what"

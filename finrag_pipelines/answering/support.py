@@ -1,0 +1,232 @@
+"""Finding the passages that bear an answer: sentences that are about the topic, table rows that hold the figure.
+
+Both the sufficiency gate and the extractive generator stand on this, so that what passes the gate can be said.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from finrag_pipelines.answering.documents import Documents, Figure
+from finrag_pipelines.answering.model import Delivered, Support
+from finrag_pipelines.answering.numbers import amounts
+from finrag_pipelines.answering.question import Ask, Measure, measures
+from finrag_pipelines.answering.words import content_stems, normal, phrases, sentences, stem, word_list
+from finrag_pipelines.retrieval.model import Pair, Plan
+
+CAUSES = phrases("causes")
+_BOILERPLATE = phrases("boilerplate")
+_GENERIC = frozenset(map(stem, word_list("generic_words")))
+MAX_QUOTE = 700
+
+
+def weight(one: str) -> float:
+    """Return how much a topic stem counts: a word that half of all filings use counts little."""
+    return 0.55 if one in _GENERIC else 1.0
+
+
+class Topic:
+    """The stems of a question's topic, with lexicon synonyms and alternatives joined by `or`."""
+
+    def __init__(self, ask: Ask, plan: Plan) -> None:
+        self.stems = tuple(one for one in ask.topic if "-" not in one and "/" not in one)
+        self._synonyms = [
+            (frozenset(content_stems(hit)), [frozenset(content_stems(term)) for term in terms if content_stems(term)])
+            for hit, terms in plan.expansions
+        ]
+        known = set(self.stems)
+        parts = re.split(r"\bor\b", normal(ask.question))
+        groups = [tuple(one for one in dict.fromkeys(content_stems(part)) if one in known) for part in parts]
+        self._alternatives = [one for one in groups if one] if len([one for one in groups if one]) > 1 else []
+
+    def coverage(self, found: frozenset[str]) -> float:
+        """Return the weighted share, 0 to 1, of the topic that a passage with these stems is about."""
+        if not self.stems:
+            return 0.0
+        matched = set(self.stems) & found
+        for hit, terms in self._synonyms:
+            if any(term <= found for term in terms):
+                matched |= hit & set(self.stems)
+        whole = _share(matched, self.stems)
+        return max([whole, *(0.9 * _share(matched, one) for one in self._alternatives)])
+
+
+def _share(matched: set[str], wanted: Sequence[str]) -> float:
+    return sum(weight(one) for one in wanted if one in matched) / sum(weight(one) for one in wanted)
+
+
+def bears(pair: Pair, delivered: Delivered) -> bool:
+    """Tell whether a delivered fragment belongs to a pair: company equal, period filed or reported."""
+    fragment = delivered.fragment
+    if pair.company is not None and fragment.company != pair.company:
+        return False
+    return pair.period is None or pair.period == fragment.period or pair.period in fragment.periods
+
+
+def passage_supports(ask: Ask, plan: Plan, pair: Pair, delivered: Sequence[Delivered]) -> list[Support]:
+    """Return the sentences of the pair's fragments that are about the topic, best first."""
+    topic = Topic(ask, plan)
+    found: list[Support] = []
+    for one in delivered:
+        if not bears(pair, one) or one.fragment.is_pointer or _wrong_voice(ask, one):
+            continue
+        if one.fragment.representation_type == "table_text":
+            continue
+        found += _sentences_of(ask, topic, pair, one)
+    return sorted(found, key=lambda one: (-one.score, one.delivered.position, one.start))
+
+
+def _wrong_voice(ask: Ask, delivered: Delivered) -> bool:
+    """Tell whether the words are those of an operator or, unless analysts are asked about, of an analyst."""
+    role = delivered.fragment.role
+    if role == "analyst":
+        return not ask.wants_analyst
+    return role == "operator"
+
+
+def _sentences_of(ask: Ask, topic: Topic, pair: Pair, one: Delivered) -> list[Support]:
+    fragment = one.fragment
+    about = frozenset(content_stems(f"{fragment.section_title or ''} {fragment.text}"))
+    around = topic.coverage(about)
+    if around < 0.3:
+        return []
+    found = []
+    for start, end in sentences(fragment.text):
+        quote = fragment.text[start:end]
+        folded = normal(quote)
+        stems = frozenset(content_stems(quote))
+        if len(quote) > MAX_QUOTE or len(stems) < 4 or quote.endswith("?") or quote.endswith(":"):
+            continue
+        coverage = topic.coverage(stems)
+        if coverage <= 0 or _BOILERPLATE.first(folded):
+            continue
+        reason = CAUSES.first(folded) is not None
+        score = coverage + 0.3 * around + _fit(ask, pair, one, quote, reason)
+        found.append(
+            Support(
+                one, fragment.start + start, fragment.start + end, quote, round(score, 6), coverage, None, reason, pair
+            )
+        )
+    return found
+
+
+def _fit(ask: Ask, pair: Pair, one: Delivered, quote: str, reason: bool) -> float:
+    """Score what makes a sentence a better answer of this kind, beside its topic."""
+    fragment = one.fragment
+    score = 0.25 / one.position**0.5
+    if ask.wants_reason and reason:
+        score += 0.35
+    if ask.attributed and fragment.speaker and fragment.role not in ("analyst", "operator"):
+        score += 0.2
+    if pair.period and fragment.period == pair.period:
+        score += 0.2
+    if any(not number.year_like for number in amounts(quote)):
+        score += 0.1
+    if (fragment.section_title or "").casefold().startswith("risk factors") and "risk" not in ask.topic:
+        score -= 0.25
+    return score
+
+
+def row_supports(
+    ask: Ask, plan: Plan, pair: Pair, delivered: Sequence[Delivered], documents: Documents, measure: Measure | None
+) -> list[Support]:
+    """Return the table rows of the pair's fragments that hold the figure, best first, one cell each."""
+    topic = Topic(ask, plan)
+    found: list[Support] = []
+    for one in delivered:
+        if not bears(pair, one):
+            continue
+        for figure in documents.figures_in(one.fragment):
+            if pair.period and not period_agrees(figure, pair.period):
+                continue
+            fit = label_fit(figure, measure) if measure else _topic_fit(figure, topic)
+            if fit > 0:
+                found.append(row_support(figure, one, documents, fit, pair))
+    return sorted(found, key=lambda one: (-one.score, one.delivered.position, one.start, _column(one)))
+
+
+def _column(one: Support) -> int:
+    return one.figure.column if one.figure else 0
+
+
+def row_support(figure: Figure, one: Delivered, documents: Documents, fit: float, pair: Pair | None) -> Support:
+    """Return the support that a figure gives: its whole row is the quote."""
+    quote = documents.text(one.fragment.representation_id, figure.row_start, figure.row_end)
+    own = 0.05 if pair and pair.period and one.fragment.period == pair.period else 0.0
+    score = fit + own + 0.02 / one.position
+    return Support(one, figure.row_start, figure.row_end, quote, round(score, 6), fit, figure, False, pair)
+
+
+def period_agrees(figure: Figure, period: str) -> bool:
+    """Tell whether a figure is stated for a period: its own label; a year-end balance serves the year and its Q4."""
+    if figure.period is None:
+        return False
+    if figure.period == period:
+        return figure.duration != "ytd"
+    if figure.duration == "instant":
+        year = re.fullmatch(r"FY(\d{4})", period)
+        return (
+            bool(year) and figure.period == f"{year[1]}Q4"
+            if year
+            else figure.period == f"FY{period[:4]}" and (period.endswith("Q4"))
+        )
+    return False
+
+
+def label_fit(figure: Figure, measure: Measure) -> float:
+    """Return how well a row's label names a line item: 0, or up to about 1.5 for the consolidated statement."""
+    fit = 0.0
+    local = (figure.concept or "").rpartition(":")[2]
+    if local and local in measure.concepts:
+        fit = 1.0
+    for place, label in enumerate(measure.labels):
+        if figure.key == label:
+            fit = max(fit, 1.0 - 0.005 * place)
+            break
+        if figure.key.startswith(f"{label} ") and _tail_is_harmless(figure.key[len(label) + 1 :]):
+            fit = max(fit, 0.9 - 0.005 * place)
+    if fit and measure.statement != "any":
+        fit += 0.5 if figure.statement == measure.statement else 0.0
+    return fit
+
+
+_HARMLESS = frozenset(word_list("harmless_label_words"))
+
+
+def _tail_is_harmless(tail: str) -> bool:
+    """Tell whether what follows a known label only qualifies it: `attributable to PepsiCo`, `less allowance of 5`."""
+    rest = [one for one in tail.split() if one not in _HARMLESS and not one.isdigit()]
+    return tail.startswith("attributable to") or not rest
+
+
+def _topic_fit(figure: Figure, topic: Topic) -> float:
+    """Return how well a row's label and path are the topic, where no line item is known: exact labels win."""
+    label = [one for one in content_stems(figure.label) if "-" not in one]
+    if not label or not topic.stems:
+        return 0.0
+    own = set(label)
+    wide = own | {one for step in figure.path for one in content_stems(step)} | set(content_stems(figure.caption))
+    recall = topic.coverage(frozenset(wide))
+    precision = len(own & set(topic.stems)) / len(own)
+    if topic.coverage(frozenset(own)) < 0.5 or recall < 0.75 or precision < 0.5:
+        return 0.0
+    extra = len({one for step in figure.path for one in content_stems(step)} - set(topic.stems))
+    return recall * (0.5 + 0.5 * precision) - 0.03 * min(extra, 5)
+
+
+def best_rows(supports: Sequence[Support]) -> list[Support]:
+    """Keep the best row, and others with the same fit that state another value: an ambiguity that must be said."""
+    if not supports:
+        return []
+    top = supports[0]
+    return [top]
+
+
+def named_measures(ask: Ask) -> list[Measure]:
+    """Return the line items that a question names."""
+    return [measures()[key] for key in ask.measures]
+
+
+def with_pair(support: Support, pair: Pair) -> Support:
+    """Return the same support for another pair."""
+    return replace(support, pair=pair)

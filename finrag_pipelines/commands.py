@@ -1,0 +1,300 @@
+"""What the commands do apart from printing: records come out, ready for people and machines alike."""
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from finrag_pipelines.catalog.access import Principal
+from finrag_pipelines.catalog.catalog import Catalog, define_principal, read_catalog
+from finrag_pipelines.catalog.mirror import availability
+from finrag_pipelines.ingestion.folder import SidecarError, find_documents, read_principals
+from finrag_pipelines.ingestion.receive import Receipt, receive_file
+from finrag_pipelines.parsing.parse import Overrides
+from finrag_pipelines.storage import Store, StoreError
+
+
+class Progress(Protocol):
+    """Something that shows how far long work has come."""
+
+    def track(self, description: str, total: int) -> AbstractContextManager[Callable[[str], None]]:
+        """Show a bar of `total` steps; the yielded function advances it by one and names what is next."""
+        ...
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """An input that did not get into the index, with a stable code and what to do."""
+
+    path: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """What an ingestion did. Times in seconds, memory in MB (the largest of this process)."""
+
+    found: int
+    new_sources: tuple[str, ...]
+    unchanged: int
+    skipped: tuple[Skipped, ...]
+    warnings: tuple[str, ...]
+    index_version: str | None
+    index_changed: bool
+    seconds: float
+    peak_memory_mb: int
+    error: str | None = None
+
+
+def ingest(
+    store: Store,
+    paths: Sequence[Path],
+    progress: Progress,
+    overrides: Overrides | None = None,
+    labels: tuple[str, ...] | None = None,
+) -> IngestReport:
+    """Receive every document under `paths`, send what is new through its chain, and publish an index of all that is
+    ready. What cannot be used is reported and does not stop the rest."""
+    started = time.monotonic()
+    skipped: list[Skipped] = []
+    for folder in (path for path in paths if path.is_dir()):
+        try:
+            for name, groups in read_principals(folder).items():
+                define_principal(store, name, groups)
+        except SidecarError as error:
+            skipped.append(Skipped(str(folder), "bad_principals", str(error)))
+    receipts = _receive(store, list(find_documents(paths)), progress, overrides, labels)
+    skipped += [Skipped(r.path, r.code or "", r.message or "") for r in receipts if r.source_id is None]
+    stale = _stale(store)
+    failed: dict[str, str] = {}
+    index_version, index_changed, error = _current_index(store), False, None
+    if stale or index_version is None or _labels_changed(store):
+        failed = _materialize(store, stale, progress)
+        before = index_version
+        error = _publish(store, progress)
+        index_version = _current_index(store)
+        index_changed = index_version != before
+    catalog = read_catalog(store)
+    paths_of = {r.source_id: r.path for r in receipts}
+    for source_id, message in sorted(failed.items()):
+        version = catalog.source(source_id).current
+        code = version.failure[1] if version and version.failure else "run_failed"
+        skipped.append(Skipped(paths_of.get(source_id, source_id), code, message))
+    known = {r.source_id for r in receipts if r.source_id}
+    return IngestReport(
+        found=len(receipts),
+        new_sources=tuple(sorted(s for s in set(stale) - set(failed) if s in known)),
+        unchanged=len(known - set(stale)),
+        skipped=tuple(skipped),
+        warnings=tuple(f"{r.path}: {warning}" for r in receipts for warning in r.warnings),
+        index_version=index_version,
+        index_changed=index_changed,
+        seconds=round(time.monotonic() - started, 2),
+        peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 if sys.platform == "darwin" else 1024),
+        error=error,
+    )
+
+
+def _receive(
+    store: Store,
+    documents: list[Path],
+    progress: Progress,
+    overrides: Overrides | None,
+    labels: tuple[str, ...] | None,
+) -> list[Receipt]:
+    receipts = []
+    with progress.track("reading", len(documents)) as advance:
+        for path in documents:
+            receipts.append(receive_file(store, path, overrides, labels))
+            advance(path.name)
+    return receipts
+
+
+def _stale(store: Store) -> list[str]:
+    from finrag_pipelines.embedding.opening import open_embedder
+    from finrag_pipelines.pipeline import stale_sources
+
+    return stale_sources(store, read_catalog(store), open_embedder().model_digest)
+
+
+def _labels_changed(store: Store) -> bool:
+    """Tell whether the newest manifest was built under other access labels than the catalog has now."""
+    from finrag_pipelines.pipeline import current_manifest
+
+    catalog = read_catalog(store)
+    return any(catalog.source(entry.source_id).labels != entry.labels for entry in current_manifest(store).entries)
+
+
+def _materialize(store: Store, stale: list[str], progress: Progress) -> dict[str, str]:
+    from finrag_pipelines.defs.local import LocalRunner, RunOutcome
+
+    failed: dict[str, str] = {}
+    with progress.track("parsing and embedding", len(stale)) as advance:
+
+        def done(source_id: str, outcome: RunOutcome) -> None:
+            if outcome.error:
+                failed[source_id] = outcome.error
+            advance(source_id)
+
+        LocalRunner.of(store).ingest(stale, done)
+    return failed
+
+
+def _publish(store: Store, progress: Progress) -> str | None:
+    from finrag_pipelines.defs.local import LocalRunner
+
+    with progress.track("building the index", 1) as advance:
+        outcome = LocalRunner.of(store).publish()
+        advance("")
+    return outcome.error
+
+
+def _current_index(store: Store) -> str | None:
+    from finrag_pipelines.indexing.publication import current_version
+
+    return current_version(store)
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    """A source as `finrag sources` lists it."""
+
+    source_id: str
+    company: str | None
+    form: str | None
+    period: str | None
+    filed: str | None
+    version: int | None
+    availability: str
+    labels: tuple[str, ...]
+    content_sha256: str
+    file_name: str
+    reason: str | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SourceListing:
+    """All sources, all rejected inputs, and the index that answers."""
+
+    sources: tuple[SourceRow, ...]
+    rejected: tuple[Skipped, ...]
+    index_version: str | None
+
+
+def list_sources(store: Store) -> SourceListing:
+    """List what the catalog knows, sorted by source id; rejected inputs by path."""
+    catalog = read_catalog(store)
+    published = _published(store)
+    return SourceListing(
+        tuple(_source_rows(catalog, published)),
+        tuple(Skipped(r.origin, r.code, r.message) for _, r in sorted(catalog.rejections.items())),
+        _current_index(store),
+    )
+
+
+def _published(store: Store) -> frozenset[tuple[str, int]]:
+    from finrag_pipelines.pipeline import published_versions
+
+    return published_versions(store)
+
+
+def _source_rows(catalog: Catalog, published: frozenset[tuple[str, int]]) -> Iterator[SourceRow]:
+    for source_id, source in sorted(catalog.sources.items()):
+        identity, current, newest = source.identity, source.current, source.received[-1]
+        is_published = current is not None and (source_id, current.version) in published
+        yield SourceRow(
+            source_id,
+            identity.company,
+            identity.form,
+            identity.period,
+            identity.filed,
+            current.version if current else None,
+            availability(current, is_published),
+            source.labels,
+            newest.content_sha256,
+            newest.file_name,
+            ": ".join(current.failure) if current and current.failure else None,
+            identity.warnings,
+        )
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A range of the canonical text of a document version."""
+
+    source_id: str
+    version: int
+    representation_id: str
+    start: int
+    end: int
+    page_index: int | None
+    page_label: str | None
+    text: str
+
+
+def read_passage(
+    store: Store,
+    source_id: str,
+    principal: Principal,
+    version: int | None = None,
+    page: int | None = None,
+    span: tuple[int, int] | None = None,
+) -> Passage:
+    """Return the text of a source: a page by its index, a range of characters, or all of it.
+
+    A source that the principal may not read is answered as if it were not there.
+    """
+    from finrag_pipelines.parsing.representation_store import read_representation
+
+    source = read_catalog(store).sources.get(source_id)
+    if source is None or not principal.may_read(source.labels):
+        raise StoreError(f"no source is called {source_id!r}; `finrag sources` lists them")
+    number = version or (source.current.version if source.current else 0)
+    if not 1 <= number <= len(source.versions):
+        raise StoreError(f"{source_id} has {len(source.versions)} version(s); there is no version {number}")
+    wanted = source.versions[number - 1]
+    if wanted.representation_id is None:
+        raise StoreError(f"{source_id} version {number} has not been parsed; run `finrag ingest` again")
+    document = read_representation(store, wanted.representation_id)
+    label = None
+    if page is not None:
+        if page >= len(document.pages):
+            raise StoreError(f"{source_id} has {len(document.pages)} pages, counted from 0; there is no page {page}")
+        found = document.pages[page]
+        span, label = (found.start, found.end), found.label
+    start, end = span or (0, len(document.text))
+    if start >= len(document.text):
+        raise StoreError(f"{source_id} has {len(document.text)} characters; a range cannot start at {start}")
+    end = min(end, len(document.text))
+    return Passage(source_id, number, wanted.representation_id, start, end, page, label, document.text[start:end])
+
+
+def answers_of_run(store: Store, run_id: str) -> list[dict[str, Any]]:
+    """Return what a run of `answer_questions` recorded, in the order asked, in the shape of `finrag ask --json`."""
+    from finrag_pipelines.answering.model import to_json
+    from finrag_pipelines.evidence.records import unseal
+    from finrag_pipelines.evidence.write import read_run
+
+    return [to_json(unseal(sealed)) for sealed in read_run(store, run_id)]
+
+
+def evidence_of(store: Store, answer_id: str) -> dict[str, Any]:
+    """Return everything behind an answer: the record, the rows under it, and its place in the chain."""
+    from finrag_pipelines.evidence.records import CHILDREN, unseal
+    from finrag_pipelines.evidence.write import find_answer
+
+    sealed = find_answer(store, answer_id)
+    record = asdict(unseal(sealed))
+    children = {name: record.pop(name) for name in CHILDREN}
+    chain = {
+        "sequence": sealed.sequence,
+        "record_hash": sealed.record_hash,
+        "previous_hash": sealed.previous_hash,
+    }
+    return {"answer": {**record, **chain}, **children}

@@ -1,0 +1,27 @@
+"""The jobs: ingest filings, publish an index, answer questions."""
+
+from dagster import AssetSelection, define_asset_job
+
+from finrag_pipelines.defs.assets import FILING_CHAIN
+from finrag_pipelines.defs.partitions import SOURCES
+
+ingest_filings = define_asset_job(
+    "ingest_filings",
+    selection=AssetSelection.assets(*FILING_CHAIN),
+    partitions_def=SOURCES,
+    description="Register, parse, cut and embed one source. One partition is one source.",
+)
+
+publish_index = define_asset_job(
+    "publish_index",
+    selection=AssetSelection.assets("corpus_manifest", "search_index"),
+    description="Collect what is ready into a manifest, build its index version, check it and publish it.",
+)
+
+answer_questions = define_asset_job(
+    "answer_questions",
+    selection=AssetSelection.assets("answers"),
+    description="Answer the questions in the run's configuration; every answer leaves evidence records in DuckDB.",
+)
+
+JOBS = [ingest_filings, publish_index, answer_questions]

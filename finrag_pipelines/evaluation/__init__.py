@@ -1,0 +1,1 @@
+"""Eval sets, measures and reports."""

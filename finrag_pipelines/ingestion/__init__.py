@@ -1,0 +1,1 @@
+"""From folders and feeds to registered bytes of sources."""

@@ -1,0 +1,162 @@
+"""Reports without item headings: an index ("Form 10-K Cross Reference Index") says on which pages each item stands."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from finrag_pipelines.parsing.headings import Candidate
+from finrag_pipelines.parsing.item_schemes import Item, Scheme
+from finrag_pipelines.parsing.model import Heading, Layout, Section
+from finrag_pipelines.parsing.pointers import find_pointer
+from finrag_pipelines.parsing.title_headings import page_of_label, wordings
+from finrag_pipelines.parsing.title_match import letters
+
+INDEX_KEY = "Cross Reference Index"
+_PAGES = re.compile(r"(?<![\w-])(F-\d{1,3}|\d{1,3})(?:\s?[-–]\s?(\d{1,3}))?(?![\w-])")
+_FOOTNOTE_MARK = re.compile(r"\(([a-z]|\d)\)\s*$|^\(([a-z]|\d)\)\W*$")
+_RUN_IN = re.compile(r"[.:]\s|\s[-–—]\s")
+_ROW_LIMIT = 600  # characters of a row that are read
+
+
+@dataclass(frozen=True)
+class _Row:
+    item: Item
+    candidate: Candidate
+    end: int
+    page: str | None
+    ranges: tuple[tuple[int, int], ...]
+    pages: str
+    footnote: str | None
+
+
+def resolve_index(
+    layout: Layout, scheme: Scheme, candidates: Sequence[Candidate]
+) -> tuple[tuple[Section, ...], tuple[Heading, ...]]:
+    """Map the rows of an index to the report's own headings, by title on the page that the row names, else by page.
+
+    A row whose item stands nowhere else ("Not applicable", "incorporated by reference") is itself the item's section,
+    with the target as its pointer. Returns nothing where no page label and no title can be found.
+    """
+    rows = _rows(layout, candidates)
+    if not rows:
+        return (), ()
+    first, last = rows[0].candidate.start, rows[-1].end
+    located: dict[int, tuple[_Row, int, tuple[str, ...]]] = {}
+    headings: list[Heading] = []
+    unlocated: list[_Row] = []
+    for row in rows:
+        place = _locate(layout, row, (first, last))
+        if place is not None and place[2] == "page" and _within_another(row, rows):
+            place = None
+        if place is None or place[0] in located:
+            unlocated.append(row)
+            headings.append(Heading(row.item.key, row.candidate.start, row.candidate.end, True, "row of the index"))
+            continue
+        start, end, reason = place
+        flags = ("number_missing",) if reason == "title on the page" else ("number_missing", "located_by_page")
+        if len(row.ranges) > 1:
+            flags = (*flags, f"more_on_pages:{row.pages.split(',', 1)[1].strip()}")
+        located[start] = (row, end, flags)
+        headings.append(
+            Heading(row.item.key, row.candidate.start, row.candidate.end, False, "row of the index: resolved")
+        )
+        headings.append(Heading(row.item.key, start, end, True, f"cross reference index: {reason}"))
+    if not located:
+        return (), ()
+    cuts: list[tuple[int, str, str, str | None, tuple[str, ...]]] = []
+    for start, (row, end, flags) in located.items():
+        title = " ".join(layout.text[start:end].split())[:200] or row.item.titles[0]
+        cuts.append((start, row.item.key, title, None, flags))
+    cuts.append((first, INDEX_KEY, "Cross Reference Index", None, ()))
+    for row in unlocated:
+        cuts.append(
+            (row.candidate.start, row.item.key, row.candidate.title, _row_pointer(layout, row, last), ("index_row",))
+        )
+        if row.end < last:
+            cuts.append((row.end, INDEX_KEY, "Cross Reference Index", None, ()))
+    cuts.append((last, INDEX_KEY + " notes", "Cross Reference Index", None, ()))
+    signatures = re.compile(r"^\W{0,5}signatures?\W{0,5}$", re.IGNORECASE | re.MULTILINE).search(layout.text, last)
+    if signatures:
+        cuts.append((signatures.start(), "Signatures", "Signatures", None, ()))
+    by_start: dict[int, tuple[int, str, str, str | None, tuple[str, ...]]] = {}
+    for cut in cuts:  # an item's own row or heading goes before the index around it
+        if cut[0] not in by_start or by_start[cut[0]][1].startswith(INDEX_KEY):
+            by_start[cut[0]] = cut
+    if 0 not in by_start:
+        by_start[0] = (0, "Cover", "Cover", None, ())
+    ordered = sorted(by_start.values())
+    ends = [cut[0] for cut in ordered[1:]] + [len(layout.text)]
+    sections = tuple(
+        Section(key, title, start, end, pointer, flags)
+        for (start, key, title, pointer, flags), end in zip(ordered, ends, strict=True)
+    )
+    return sections, tuple(sorted(headings, key=lambda h: (h.start, h.end, h.key)))
+
+
+def _rows(layout: Layout, candidates: Sequence[Candidate]) -> list[_Row]:
+    """The rows of the index: the last contents entry of each item, if there are enough of them close together."""
+    entries = [c for c in candidates if c.contents and c.items and c.at_line_start]
+    latest = {entry.key: entry for entry in entries}
+    ordered = sorted(latest.values(), key=lambda c: c.start)
+    rows = []
+    for entry, following in zip(ordered, [*ordered[1:], None], strict=True):
+        if following is not None:
+            end = following.start
+        else:
+            blank = layout.text.find("\n", entry.end)
+            end = len(layout.text) if blank < 0 else blank + 1
+        told = layout.text[entry.end : min(end, entry.end + _ROW_LIMIT)]
+        spans = list(_PAGES.finditer(told))
+        page = spans[0] if spans else None
+        mark = next((m for line in told.split("\n") if (m := _FOOTNOTE_MARK.search(line.strip()))), None)
+        rows.append(
+            _Row(
+                next(item for item in entry.items if item.key == entry.key),
+                entry,
+                end,
+                page.group(1) if page else None,
+                tuple((int(m.group(1)), int(m.group(2) or m.group(1))) for m in spans if m.group(1).isdigit()),
+                ", ".join(" ".join(m.group().split()) for m in spans),
+                (mark.group(1) or mark.group(2)) if mark else None,
+            )
+        )
+    return rows
+
+
+def _locate(layout: Layout, row: _Row, index: tuple[int, int]) -> tuple[int, int, str] | None:
+    page = page_of_label(layout.pages, row.page)
+    if page is None:
+        return None
+    titles = wordings(row.item, [row.candidate])
+    start = page.start
+    found: list[tuple[bool, int, int]] = []
+    for line in layout.text[page.start : page.end].split("\n"):
+        wording = letters(line[:200])
+        inside = index[0] <= start < index[1]
+        if not inside and any(wording.startswith(title) for title in titles) and line.lstrip()[:1].isupper():
+            heading = _RUN_IN.split(line.strip(), maxsplit=1)[0]
+            indent = start + len(line) - len(line.lstrip())
+            found.append((not heading.isupper(), indent, indent + len(heading)))
+        start += len(line) + 1
+    if found:  # capitals before a paragraph that happens to begin with the same words
+        _, start, end = min(found)
+        return start, end, "title on the page"
+    return page.start, page.start, "page"
+
+
+def _within_another(row: _Row, rows: Sequence[_Row]) -> bool:
+    """Say whether the row's first page lies inside another item's pages: a cut at that page would split that item."""
+    if not row.ranges:
+        return False
+    first = row.ranges[0][0]
+    return any(low < first <= high for other in rows if other is not row for low, high in other.ranges[:1])
+
+
+def _row_pointer(layout: Layout, row: _Row, index_end: int) -> str | None:
+    if row.footnote is not None:
+        note = re.compile(rf"^\W{{0,3}}\({re.escape(row.footnote)}\)(.{{1,600}})", re.MULTILINE).search(
+            layout.text, index_end - 1
+        )
+        if note:
+            return find_pointer(note.group(1)) or "note of the index"
+    return f"pages {row.pages}" if row.page else None

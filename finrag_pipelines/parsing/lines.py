@@ -1,0 +1,46 @@
+"""Lines of a page with their geometry: the common ground of PDF pages and plain-text pages.
+
+`x` runs to the right, `y` upwards, in points for PDFs and in characters for plain text.
+"""
+
+import re
+from typing import NamedTuple
+
+
+class Word(NamedTuple):
+    """A run of non-space characters of a line: `[start, end)` within the line, and where it stands."""
+
+    start: int
+    end: int
+    x0: float
+    x1: float
+
+
+class Line(NamedTuple):
+    """One printed line. `space` is the width of an ordinary space here; `words` is empty where nobody needs it."""
+
+    text: str
+    page: int
+    x0: float
+    x1: float
+    y: float
+    size: float
+    bold: bool
+    space: float
+    words: tuple[Word, ...] = ()
+
+
+WORD = re.compile(r"\S+")
+ITEM_HEADING = re.compile(
+    r"\s*(?:part\s+[ivx]+\b|items?\s+(?:no\.?\s*)?\d{1,2}[a-c]?\b|第[一二三四五六七八九十]+[节章])", re.I
+)
+SENTENCE_END = re.compile(r"[.!?。！？;；][\"”’)]*\s*$")
+_WORDY = re.compile(r"[^\W\d_]{2,}")
+
+
+def is_sentence_like(line: Line) -> bool:
+    """Say whether a line reads like running prose: many words, most of them in lower case."""
+    words = _WORDY.findall(line.text)
+    if len(words) < 8:
+        return False
+    return sum(word[0].islower() for word in words) >= 0.55 * len(words)

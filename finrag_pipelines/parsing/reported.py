@@ -1,0 +1,376 @@
+"""Which periods a document's columns, tables and paragraphs report, by the issuer's own labels.
+
+A cell gets the period of its column; an element gets every label that it reports. Retrieval filters on the latter, so a
+label is only left out where the text speaks of other periods expressly.
+"""
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import lru_cache
+
+from finrag_pipelines.catalog.calendars import (
+    FiscalCalendar,
+    calendar_for,
+    ending_at,
+    labels_reported,
+    load_calendars,
+    locate,
+    period_for,
+)
+from finrag_pipelines.catalog.identity import Identity
+from finrag_pipelines.catalog.period_mentions import (
+    DURATION_WORDS,
+    PeriodMention,
+    count_word,
+    duration_of,
+    parse_periods_in_text,
+)
+from finrag_pipelines.catalog.periods import FiscalPeriod, parse_label
+from finrag_pipelines.parsing.identity import ANNUAL_FORMS, QUARTERLY_FORMS
+from finrag_pipelines.parsing.model import FURNITURE, Cell, Fact, Layout, Row, Table
+
+_MAY_NAME_PERIOD = re.compile(r"(?:19|20)\d\d|[qQ]\s?[1-4]|[1-4]\s?[qQ]|[fF][yY]|\d/\d\d|年")
+_RULES = re.compile(r"[-_=*.|]{2,}|[{(\[]\w{1,2}[})\]]|[*†‡§]")
+_SPANNER = re.compile(DURATION_WORDS, re.IGNORECASE)
+_MONTH_DAY = re.compile(
+    r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s{1,3}(\d{1,2})(?:st|nd|rd|th)?\b", re.IGNORECASE
+)
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_YEAR = re.compile(r"(?<![\w$.,/-])((?:19|20)\d\d)(?![\w%]|[.,]\d)")
+_QUARTER_NAME = re.compile(r"\b(first|second|third|fourth|1st|2nd|3rd|4th)[-\s]quarter\b|\bq([1-4])\b|\b([1-4])q\b", re.IGNORECASE)
+_QUARTERS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
+_CHANGE = re.compile(r"\b(?:change|variance|growth|vs\.?|versus|increase|decrease|compared)\b|%\s?chg", re.IGNORECASE)
+_INSTANT_WORDS = re.compile(
+    r"\b(?:balance sheets?|financial position|financial condition|as of|as at|assets|liabilities|outstanding at|balances? at)\b",
+    re.IGNORECASE,
+)
+_FLOW_WORDS = re.compile(
+    r"\b(?:income|operations|earnings|cash flows?|comprehensive|revenues?|sales|results|expenses?)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class _Filing:
+    """What is needed of the document to read its columns: the issuer's calendar and the document's own period."""
+
+    calendar: FiscalCalendar
+    own: FiscalPeriod | None
+    own_labels: tuple[str, ...]
+    annual: bool
+    quarterly: bool
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The period of a column: label, last day where known, duration."""
+
+    label: str
+    end: date | None
+    duration: str | None
+
+
+def annotate(layout: Layout, identity: Identity) -> Layout:
+    """Return the layout with the period, its end and its duration in every cell, and the reported labels in every
+    element.
+
+    Tables report the periods of their columns; paragraphs those that they name and, unless they expressly speak of
+    others only, the document's own. A year's end reports the year and its last quarter; a year to date also its
+    quarter. Furniture reports nothing.
+    """
+    filing = _filing(identity)
+    tables = tuple(_annotated_table(table, layout.text, filing) for table in layout.tables)
+    facts = sorted((f for f in layout.facts if f.start is not None and f.period_end), key=lambda f: f.start or 0)
+    starts = [f.start or 0 for f in facts]
+    elements = []
+    for element in layout.elements:
+        if element.kind in FURNITURE:
+            elements.append(element)
+            continue
+        if element.table is not None:
+            labels = _table_labels(tables[element.table], layout.text, filing)
+        else:
+            inside = facts[bisect_left(starts, element.start) : bisect_left(starts, element.end)]
+            labels = _text_labels(layout.text[element.start : element.end], inside, filing)
+        elements.append(replace(element, periods=labels))
+    return replace(layout, elements=tuple(elements), tables=tables)
+
+
+def _filing(identity: Identity) -> _Filing:
+    form = (identity.form or "").removesuffix("/A")
+    own = parse_label(identity.period) if identity.period else None
+    calendar = calendar_of(identity)
+    if own is not None:
+        labels = labels_reported(own)
+        if own.quarter == 4 and not own.ytd:
+            labels = (own.label, f"FY{own.year}")
+    else:
+        labels = _labels_around(calendar, identity.event_dates or ((identity.filed,) if identity.filed else ()))
+    return _Filing(calendar, own, labels, form in ANNUAL_FORMS, form in QUARTERLY_FORMS)
+
+
+def calendar_of(identity: Identity) -> FiscalCalendar:
+    """Return the issuer's calendar: the known one, else the one that the document's period and its end imply."""
+    if identity.company in load_calendars() or not (identity.period and identity.period_end):
+        return calendar_for(identity.company)
+    own, end = parse_label(identity.period), date.fromisoformat(identity.period_end)
+    months_left = 3 * (4 - (own.quarter or 4))
+    month = (end.month if end.day > 14 else end.month - 1 or 12) + months_left
+    calendar = ending_at((month - 1) % 12 + 1, 28)
+    at = locate(calendar, end, 45)
+    if at and calendar.label_year(at[0]) == own.year + 1:
+        return replace(calendar, label="starts")
+    return calendar
+
+
+def _labels_around(calendar: FiscalCalendar, days: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the labels of the quarters and years in which events fall, for documents without a period of their own."""
+    labels: list[str] = []
+    for text in days:
+        day = date.fromisoformat(text)
+        for ending in (day.year - 1, day.year, day.year + 1):
+            ends = calendar.quarter_ends(ending)
+            before = calendar.quarter_ends(ending - 1)[3]
+            if before < day <= ends[3]:
+                quarter = next(q for q, end in enumerate(ends, start=1) if day <= end)
+                year = calendar.label_year(ending)
+                labels += [f"{year}Q{quarter}", f"FY{year}"]
+    return tuple(dict.fromkeys(labels))
+
+
+# --- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _annotated_table(table: Table, text: str, filing: _Filing) -> Table:
+    header_rows = " ".join(text[row.start : row.end] for row in table.rows if row.is_header)
+    context = " ".join(f"{table.caption} {table.units} {header_rows}".split())[:600]
+
+    @lru_cache(maxsize=None)
+    def column(header: str) -> _Column | None:
+        return _read_column(header, context, filing)
+
+    rows = []
+    section: _Column | None = None
+    for row in table.rows:
+        if row.is_header or not row.cells:
+            section = _row_column(row, context, filing) or section
+            rows.append(row)
+            continue
+        own = _row_column(row, context, filing)
+        rows.append(replace(row, cells=tuple(_dated(cell, column(cell.header) or own or section, filing) for cell in row.cells)))
+    return replace(table, rows=tuple(rows))
+
+
+def _dated(cell: Cell, column: _Column | None, filing: _Filing) -> Cell:
+    """Give a cell its period: from its inline-XBRL context where there is one, else from its column."""
+    if cell.period:
+        return cell
+    if cell.period_end:
+        end = date.fromisoformat(cell.period_end)
+        duration = cell.duration or (column.duration if column else None) or "instant"
+        period = period_for(filing.calendar, end, duration) or period_for(
+            filing.calendar, end, duration, nearest=duration != "instant"
+        )
+        return replace(cell, period=period.label, duration=duration) if period else cell
+    if column is None:
+        return cell
+    return replace(
+        cell,
+        period=column.label,
+        period_end=column.end.isoformat() if column.end else None,
+        duration=cell.duration or column.duration,
+    )
+
+
+def _read_column(header: str, context: str, filing: _Filing) -> _Column | None:
+    """Return the period of a column from its header, completed by what spans the table; None where it states none or
+    compares two."""
+    header = " ".join(_RULES.sub(" ", header).split())
+    if not header:
+        return None
+    mentions = parse_periods_in_text(header, filing.calendar)
+    labels = {m.label for m in mentions if m.duration != "instant" or m.explicit}
+    if len(labels) > 1 and (_CHANGE.search(header) or len({lab[-4:] for lab in labels}) > 1 and len(mentions) > 2):
+        return None
+    spanner = _duration_in(header)
+    dated = [m for m in mentions if m.period_end]
+    if dated and spanner is None and _span_of(context):
+        spanner = _span_of(context)
+    if dated:
+        return _column_at(dated[-1], spanner, context, filing)
+    explicit = next((m for m in mentions if m.explicit and m.duration != "year"), None)
+    if explicit:
+        return _Column(explicit.label, None, explicit.duration)
+    years = _YEAR.findall(header)
+    quarter = _quarter_named(header)
+    if quarter and not years:
+        years = _YEAR.findall(context) or ([str(filing.own.year)] if filing.own else [])
+        years = years[:1]
+    if len(set(years)) != 1:
+        spelled = {m.label for m in mentions if m.duration == "year"}
+        return _Column(spelled.pop(), None, "year") if len(spelled) == 1 else None
+    year = int(years[0])
+    if quarter:
+        return _Column(f"{year}Q{quarter}", None, "quarter")
+    return _column_of_year(year, header, context, spanner, filing)
+
+
+def _column_at(mention: PeriodMention, spanner: str | None, context: str, filing: _Filing) -> _Column | None:
+    """Return the column of a full date: of the span that stands over it, else by the kind of statement."""
+    end = mention.period_end
+    assert end is not None
+    duration = mention.duration if mention.duration != "instant" else spanner
+    if duration is None:
+        flow = bool(_FLOW_WORDS.search(context)) and not _INSTANT_WORDS.search(context)
+        duration = ("year" if filing.annual else "quarter") if flow and not mention.explicit else "instant"
+    period = period_for(filing.calendar, end, duration)
+    if period is None and duration != "instant":
+        period = period_for(filing.calendar, end, duration, nearest=True)
+    if period is None and duration == "year":
+        period = period_for(filing.calendar, end, "quarter")
+    return _Column(period.label, end, duration) if period else None
+
+
+def _column_of_year(year: int, header: str, context: str, spanner: str | None, filing: _Filing) -> _Column:
+    """Return the column of a bare year: a quarter or year to date under such a span in a quarterly report, an instant
+    in a balance sheet, else the fiscal year."""
+    duration = spanner or _span_of(context)
+    month_day = _MONTH_DAY.search(header) or _MONTH_DAY.search(context)
+    end = _safe(year, month_day) if month_day else None
+    if duration is None and (_INSTANT_WORDS.search(f"{header} {context}") or (end and not _FLOW_WORDS.search(context))):
+        duration = "instant" if end or not filing.quarterly else None
+    own_quarter = filing.own.quarter if filing.own and filing.quarterly else None
+    if end is not None and duration is not None:
+        period = period_for(filing.calendar, end, duration, nearest=duration != "instant")
+        # A year's label in a header is the issuer's own; a date that falls into another year is of another column.
+        if period and (period.year == year or duration == "instant" or filing.calendar.label == "starts"):
+            if duration == "year" and filing.calendar.label == "starts":
+                return _Column(f"FY{year}", None, duration)
+            return _Column(period.label, end, duration)
+    if duration in ("quarter", "ytd") and own_quarter:
+        ytd = duration == "ytd" and own_quarter > 1
+        return _Column(f"{year}Q{own_quarter}{'YTD' if ytd else ''}", None, duration)
+    if duration is None and own_quarter:
+        return _Column(f"{year}Q{own_quarter}", None, None)
+    return _Column(f"FY{year}", None, duration if duration in ("year", "instant") else "year")
+
+
+def _row_column(row: Row, context: str, filing: _Filing) -> _Column | None:
+    """Return the period that a row's label states where it says nothing else: "2021", "Three Months Ended June 30, 2024"."""
+    label = " ".join(row.label.split()).strip(" :")
+    if not label or len(label) > 60 or not _MAY_NAME_PERIOD.search(label):
+        return None
+    mentions = parse_periods_in_text(label, filing.calendar)
+    if len(mentions) != 1 or len(label) - (mentions[0].end - mentions[0].start) > 8:
+        return None
+    if filing.own and int(re.sub(r"\D", "", mentions[0].label)[:4]) > filing.own.year:
+        return None  # a year to come, as in tables of maturities
+    mention = mentions[0]
+    if mention.period_end and not mention.explicit:
+        return None
+    return _Column(mention.label, mention.period_end, mention.duration)
+
+
+def _duration_in(text: str) -> str | None:
+    """Return the one duration that a text states ("Three Months Ended", "Fiscal Year"), or None for none or several."""
+    found = set()
+    for match in _SPANNER.finditer(text):
+        if match["count"]:
+            count = count_word(match["count"])
+            found.add(duration_of(count, match["unit"]) if count else None)
+        else:
+            span = match["span"].lower()
+            found.add("quarter" if "quarter" in span else "ytd" if "date" in span else "year")
+    found.discard(None)
+    return found.pop() if len(found) == 1 else None
+
+
+def _span_of(context: str) -> str | None:
+    return _duration_in(context)
+
+
+def _quarter_named(text: str) -> int | None:
+    match = _QUARTER_NAME.search(text)
+    if not match:
+        return None
+    return _QUARTERS[match[1].lower()] if match[1] else int(match[2] or match[3])
+
+
+def _safe(year: int, month_day: re.Match[str]) -> date | None:
+    try:
+        return date(year, _MONTHS.index(month_day[1].lower()) + 1, int(month_day[2]))
+    except ValueError:
+        return None
+
+
+# --- labels of elements ----------------------------------------------------------------------------------------------
+
+
+def _table_labels(table: Table, text: str, filing: _Filing) -> tuple[str, ...]:
+    labels: set[str] = set()
+    for row in table.rows:
+        for cell in row.cells:
+            if cell.period:
+                labels.update(_reported(cell.period, cell.duration))
+    if not labels:
+        head = f"{table.caption} " + " ".join(text[r.start : r.end] for r in table.rows if r.is_header)
+        return _text_labels(head, [], filing)
+    return _in_order(_plausible(labels, filing), filing)
+
+
+def _text_labels(text: str, facts: list[Fact], filing: _Filing) -> tuple[str, ...]:
+    """Return the labels that a text reports: those it names and those of the facts in it. The document's own period
+    is among them unless the text expressly speaks of others only."""
+    mentions = parse_periods_in_text(text, filing.calendar) if _MAY_NAME_PERIOD.search(text) else []
+    labels = {label for m in mentions for label in _reported(m.label, m.duration)}
+    expressly = any(m.explicit or _recent(m, filing) for m in mentions)
+    for fact in facts:
+        end = date.fromisoformat(fact.period_end or "")
+        duration = "instant" if fact.period_start == fact.period_end else _fact_duration(fact.period_start, end)
+        period = period_for(filing.calendar, end, duration) if duration else None
+        if period:
+            labels.update(_reported(period.label, duration))
+            expressly = True
+    own_year = filing.own is not None and filing.quarterly and f"FY{filing.own.year}" in labels
+    labels = _plausible(labels, filing)
+    if own_year or not labels or not expressly:
+        labels |= set(filing.own_labels)
+    return _in_order(labels, filing)
+
+
+def _recent(mention: PeriodMention, filing: _Filing) -> bool:
+    """Tell whether a bare year is one that statements compare with: in an annual report, one of the two before."""
+    return filing.annual and filing.own is not None and 0 <= filing.own.year - int(mention.label[2:6]) <= 2
+
+
+def _fact_duration(start: str | None, end: date) -> str | None:
+    if start is None:
+        return "instant"
+    days = (end - date.fromisoformat(start)).days + 1
+    if days > 400 or days < 70:
+        return None
+    return "year" if days > 340 else "quarter" if days < 130 else "ytd"
+
+
+def _reported(label: str, duration: str | None) -> tuple[str, ...]:
+    """Return the labels for which a value stands: an instant at a year's end stands for the year and its last quarter,
+    a year to date for its quarter too."""
+    period = parse_label(label)
+    if period.quarter is None and duration != "instant":
+        return (label,)
+    return labels_reported(period)
+
+
+def _plausible(labels: set[str], filing: _Filing) -> set[str]:
+    """Leave out years that no report reaches: more than one after its own, or more than fifteen before it."""
+    if filing.own is None:
+        return set(labels)
+    return {label for label in labels if -15 <= parse_label(label).year - filing.own.year <= 1}
+
+
+def _in_order(labels: set[str], filing: _Filing) -> tuple[str, ...]:
+    """Return labels in a fixed order; a text that reports an annual report's own year reports its last quarter too."""
+    if filing.own is not None and filing.own.label in labels:
+        labels = labels | set(filing.own_labels)
+    return tuple(sorted(labels))

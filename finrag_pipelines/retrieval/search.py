@@ -1,0 +1,423 @@
+"""Search over one index version: plan, hard filters, two channels, fusion, and a trace of all of it.
+
+No model call decides anything here. The same question, principal and index version give the same response.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from finrag_pipelines.catalog.access import PUBLIC_PRINCIPAL, Principal
+from finrag_pipelines.indexing.analyzer import terms
+from finrag_pipelines.indexing.build import IndexDescription, describe_index
+from finrag_pipelines.indexing.period_codes import code_label
+from finrag_pipelines.indexing.publication import resolve_version
+from finrag_pipelines.indexing.shard import Shard
+from finrag_pipelines.indexing.vectors import VectorTable
+from finrag_pipelines.retrieval.bm25 import LexicalQuery, Statistics, lexical_query, score_rows
+from finrag_pipelines.retrieval.catalog_view import CatalogView
+from finrag_pipelines.retrieval.fusion import interleave, near_duplicates, reciprocal_rank_fusion
+from finrag_pipelines.retrieval.lexicon import load_lexicon
+from finrag_pipelines.retrieval.model import Candidate, Pair, Plan, SearchResponse, Trace
+from finrag_pipelines.retrieval.priors import priors_of
+from finrag_pipelines.retrieval.question import plan_question
+from finrag_pipelines.retrieval.scope import Scope, scope_of
+from finrag_pipelines.storage import Store, StoreError
+
+if TYPE_CHECKING:
+    from finrag_pipelines.embedding.model import Embedder
+    from finrag_pipelines.retrieval.rerank import Reranker
+
+MODES = ("lexical", "vector", "hybrid", "hybrid+rerank")
+CHANNEL_DEPTH = 100
+SHARD_DEPTH = 400
+EXPANSION_WEIGHT = 0.4
+TITLE_WEIGHT = 0.5
+LINE_WEIGHT = 0.25
+
+Row = tuple[int, int]
+"""A fragment's place: position of the shard, number of the row."""
+
+
+class FilterError(RuntimeError):
+    """An engine returned a row outside the filters it was given. Nothing of the response may be used."""
+
+
+@dataclass
+class _Ranking:
+    """What was found for one pair, best first."""
+
+    pair: Pair
+    rows: list[Row] = field(default_factory=list)
+    scores: dict[Row, float] = field(default_factory=dict)
+    lexical: dict[Row, tuple[int, float]] = field(default_factory=dict)
+    vector: dict[Row, tuple[int, float]] = field(default_factory=dict)
+    duplicates: dict[Row, int] = field(default_factory=dict)
+    priors: dict[Row, tuple[str, ...]] = field(default_factory=dict)
+    rerank: dict[Row, float] = field(default_factory=dict)
+    count: int = 0
+
+
+class Index:
+    """An opened index version. Opening reads descriptions only; arrays and tables are read as they are needed."""
+
+    def __init__(
+        self,
+        store: Store,
+        description: IndexDescription,
+        embedder: "Embedder | None" = None,
+        reranker: "Reranker | None" = None,
+    ) -> None:
+        self.store = store
+        self.description = description
+        self._embedder = embedder
+        self.reranker = reranker
+        self._statistics: dict[tuple[int, ...], Statistics] = {}
+        self._views: dict[tuple[tuple[int, ...], frozenset[str], str | None], CatalogView] = {}
+
+    @property
+    def version(self) -> str:
+        """The name of the index version."""
+        return self.description.index_version
+
+    @cached_property
+    def shards(self) -> tuple[Shard, ...]:
+        """All shards of the version, whoever may read them."""
+        return tuple(Shard(self.store.path("lexical", name), name) for _, name in self.description.shards)
+
+    @cached_property
+    def vectors(self) -> VectorTable:
+        """The vectors of the version's model."""
+        return VectorTable(self.store, self.description.model_digest)
+
+    @property
+    def embedder(self) -> "Embedder":
+        """The model that the version was built with. Raises StoreError when the one at hand is another."""
+        if self._embedder is None:
+            from finrag_pipelines.embedding import open_embedder
+
+            self._embedder = open_embedder()
+        if self._embedder.model_digest != self.description.model_digest:
+            raise StoreError(
+                f"index version {self.version[:12]}… was built with the embedding model "
+                f"{self.description.model_digest[:12]}…, and {self._embedder.model_digest[:12]}… is configured; "
+                "configure that model, search in mode lexical, or build the index again"
+            )
+        return self._embedder
+
+    def readable(self, principal: Principal) -> tuple[int, ...]:
+        """Return the positions of the shards that a principal may read."""
+        return tuple(p for p, (key, _) in enumerate(self.description.shards) if principal.may_read(key.labels))
+
+    def catalog_view(
+        self, principal: Principal, as_of: str | None = None, excluded: frozenset[str] = frozenset()
+    ) -> CatalogView:
+        """Return what a principal may know of the corpus on the ISO date `as_of`, `excluded` sources left out."""
+        readable = self.readable(principal)
+        key = (readable, excluded, as_of)
+        if key not in self._views:
+            documents = []
+            reported: dict[str, set[int]] = {}
+            for position in readable:
+                shard = self.shards[position]
+                hidden = {
+                    place
+                    for place, entry in enumerate(shard.entries)
+                    if entry.source_id in excluded or (as_of and entry.filed and entry.filed > as_of)
+                }
+                documents.extend(entry for place, entry in enumerate(shard.entries) if place not in hidden)
+                codes = shard.reported_periods(frozenset(range(len(shard.entries))) - hidden)
+                reported.setdefault(shard.key.company, set()).update(codes)
+            labels = {company: frozenset(map(code_label, codes)) for company, codes in reported.items()}
+            self._views[key] = CatalogView(tuple(documents), labels)
+        return self._views[key]
+
+    def statistics(self, principal: Principal) -> Statistics:
+        """Return the term statistics of everything that a principal may read."""
+        readable = self.readable(principal)
+        if readable not in self._statistics:
+            self._statistics[readable] = Statistics([self.shards[position] for position in readable])
+        return self._statistics[readable]
+
+    def search(
+        self,
+        question: str,
+        principal: Principal = PUBLIC_PRINCIPAL,
+        k: int = 10,
+        mode: str = "hybrid",
+        as_of: date | str | None = None,
+        plan: Plan | None = None,
+        excluded: frozenset[str] = frozenset(),
+    ) -> SearchResponse:
+        """Return the `k` best fragments that `principal` may read for `question`, best first, and the trace.
+
+        `as_of` hides documents filed later and anchors "latest"; `plan` replaces the one read from the question;
+        `excluded` are sources that must not be found, whatever their labels. Raises ValueError for an unknown mode.
+        """
+        if mode not in MODES:
+            raise ValueError(f"mode {mode!r} is unknown; choose one of {', '.join(MODES)}")
+        clock = _Clock()
+        day = date.fromisoformat(as_of) if isinstance(as_of, str) else as_of
+        until = day.isoformat() if day else None
+        view = self.catalog_view(principal, until, excluded)
+        plan = plan or plan_question(question, view, day)
+        query = _lexical_query(plan)
+        clock.lap("plan")
+        notes: list[str] = list(plan.notes)
+        vector = self._query_vector(plan, question, mode, notes)
+        clock.lap("embed")
+        rankings = []
+        pairs = plan.pairs or (Pair(None, None),)
+        if not plan.ranking_query and pairs == (Pair(None, None),):
+            notes.append("The question has no words to search for.")
+            pairs = ()
+        for pair in pairs:
+            scope = self._scope(pair, plan, view, principal, until, excluded, notes)
+            rankings.append(self._rank(pair, plan, scope, query, vector, principal, view, mode, clock))
+        if mode == "hybrid+rerank":
+            self._rerank(question, rankings, notes)
+            clock.lap("rerank")
+        results, repairs = self._merge(rankings, k)
+        clock.lap("merge")
+        trace = Trace(
+            plan=plan,
+            filters=_filters(plan, principal, until),
+            candidate_count=sum(ranking.count for ranking in rankings),
+            index_version=self.version,
+            mode=mode,
+            repairs=tuple(repairs),
+            notes=tuple(dict.fromkeys(notes)),
+            timings_ms=clock.laps,
+        )
+        return SearchResponse(tuple(results), trace)
+
+    def _query_vector(self, plan: Plan, question: str, mode: str, notes: list[str]) -> np.ndarray | None:
+        if mode == "lexical":
+            return None
+        return self.embedder.embed([plan.ranking_query or question[:1000]])[0]
+
+    def _scope(
+        self,
+        pair: Pair,
+        plan: Plan,
+        view: CatalogView,
+        principal: Principal,
+        as_of: str | None,
+        excluded: frozenset[str],
+        notes: list[str],
+    ) -> Scope:
+        """Return the pair's scope; a section or role that no row of it has is given up, and said."""
+
+        def made(sections: bool, roles: bool) -> Scope:
+            return scope_of(pair, plan, self.shards, view, principal, as_of, excluded, sections, roles)
+
+        scope = made(True, True)
+        if not (plan.sections or plan.roles) or self._count(scope):
+            return scope
+        for sections, roles, what in ((True, False, "speaker"), (False, True, "section"), (False, False, "both")):
+            wider = made(sections, roles)
+            if self._count(wider):
+                named = {"speaker": plan.roles, "section": plan.sections, "both": (*plan.sections, *plan.roles)}[what]
+                notes.append(f"Nothing in scope is marked {', '.join(named)}; the rest of the scope was searched.")
+                return wider
+        return scope
+
+    def _count(self, scope: Scope) -> int:
+        return sum(int(self.shards[position].mask(rows).sum()) for position, rows in scope.shards.items())
+
+    def _rank(
+        self,
+        pair: Pair,
+        plan: Plan,
+        scope: Scope,
+        query: LexicalQuery,
+        vector: np.ndarray | None,
+        principal: Principal,
+        view: CatalogView,
+        mode: str,
+        clock: "_Clock",
+    ) -> _Ranking:
+        ranking = _Ranking(pair)
+        masks = {position: self.shards[position].mask(rows) for position, rows in scope.shards.items()}
+        ranking.count = sum(int(mask.sum()) for mask in masks.values())
+        clock.lap("filter")
+        channels: dict[str, list[Row]] = {}
+        if mode != "vector":
+            found = self._lexical(scope, query, principal, restricted=pair.company is not None)
+            ranking.lexical = {row: (rank, score) for rank, (row, score) in enumerate(found, 1)}
+            channels["lexical"] = [row for row, _ in found]
+            clock.lap("lexical")
+        if vector is not None:
+            hits = self._vector(scope, vector)
+            ranking.vector = {row: (rank, score) for rank, (row, score) in enumerate(hits, 1)}
+            channels["vector"] = [row for row, _ in hits]
+            clock.lap("vector")
+        for position, row in {row for channel in channels.values() for row in channel}:
+            self._assert_row(position, row, masks, principal)
+        ranking.scores = reciprocal_rank_fusion(channels)
+        for position, row in ranking.scores:
+            factor, reasons = priors_of(self.shards[position], row, plan, pair)
+            ranking.scores[position, row] *= factor
+            ranking.priors[position, row] = reasons
+        ordered = sorted(ranking.scores, key=lambda row: (-ranking.scores[row], self._fragment_key(row)))
+        ranking.rows = self._collapse(ordered, ranking)
+        clock.lap("fuse")
+        return ranking
+
+    def _lexical(
+        self, scope: Scope, query: LexicalQuery, principal: Principal, restricted: bool
+    ) -> list[tuple[Row, float]]:
+        statistics = self.statistics(principal)
+        wanted = query.engine_terms()
+        found: list[tuple[Row, float]] = []
+        for position, rows in scope.shards.items():
+            shard = self.shards[position]
+            matches = shard.matching(wanted, rows, shard.count if restricted else SHARD_DEPTH)
+            scores = score_rows(shard, matches, query, statistics)
+            best = np.lexsort((matches, -scores))[:CHANNEL_DEPTH]
+            found.extend(((position, int(matches[i])), float(scores[i])) for i in best if scores[i] > 0)
+        return sorted(found, key=lambda item: (-item[1], self._fragment_key(item[0])))[:CHANNEL_DEPTH]
+
+    def _vector(self, scope: Scope, vector: np.ndarray) -> list[tuple[Row, float]]:
+        place = {entry.set_code: position for position in scope.shards for entry in self.shards[position].entries}
+        found = []
+        for hit in self.vectors.search(vector, scope.vectors, CHANNEL_DEPTH):
+            position = place[hit.set_code]
+            row = self.shards[position].row_of(hit.fragment_id)
+            if row is None:
+                raise FilterError(
+                    f"the vector index returned fragment {hit.fragment_id}, which no shard of the version holds; "
+                    "build the index again"
+                )
+            found.append(((position, row), hit.similarity))
+        return found
+
+    def _assert_row(self, position: int, row: int, masks: dict[int, np.ndarray], principal: Principal) -> None:
+        shard = self.shards[position]
+        if position not in masks or not masks[position][row] or not principal.may_read(shard.key.labels):
+            raise FilterError(
+                f"an engine returned row {row} of shard {shard.name[:12]}…, which the filters exclude; nothing was "
+                "answered; build the index again"
+            )
+
+    def _fragment_key(self, row: Row) -> bytes:
+        return bytes(self.shards[row[0]].ids[row[1]])
+
+    def _collapse(self, ordered: Sequence[Row], ranking: _Ranking, depth: int = 50) -> list[Row]:
+        """Return the rows without those that nearly repeat a better one of the same source, which are counted."""
+        head, tail = list(ordered[:depth]), list(ordered[depth:])
+        by_source: dict[tuple[int, int], list[Row]] = {}
+        for row in head:
+            by_source.setdefault((row[0], int(self.shards[row[0]].source[row[1]])), []).append(row)
+        dropped = set()
+        for rows in by_source.values():
+            sets = [self.shards[position].distinct_terms(row) for position, row in rows]
+            for row, same in zip(rows, near_duplicates(sets), strict=True):
+                if rows[same] != row:
+                    dropped.add(row)
+                    ranking.duplicates[rows[same]] = ranking.duplicates.get(rows[same], 0) + 1
+        return [row for row in head if row not in dropped] + tail
+
+    def _rerank(self, question: str, rankings: list[_Ranking], notes: list[str]) -> None:
+        from finrag_pipelines.retrieval.rerank import rerank_rows
+
+        for ranking in rankings:
+            rerank_rows(self, question, ranking, notes)
+
+    def _merge(self, rankings: list[_Ranking], k: int) -> tuple[list[Candidate], list[Pair]]:
+        """Take the results of all pairs in turn, so that none is pushed out; return also the pairs that came up empty
+        in the joint ranking and got their places by this."""
+        merged = interleave([ranking.rows for ranking in rankings], k)
+        results = []
+        for rank, (row, position) in enumerate(merged, 1):
+            ranking = rankings[position]
+            lexical, vector = ranking.lexical.get(row), ranking.vector.get(row)
+            contributing = [name for name, hit in (("lexical", lexical), ("vector", vector)) if hit]
+            results.append(
+                Candidate(
+                    rank=rank,
+                    score=ranking.scores[row],
+                    fragment=self.shards[row[0]].fragment(row[1]),
+                    contributing=tuple(contributing),
+                    pair=ranking.pair,
+                    lexical_rank=lexical[0] if lexical else None,
+                    lexical_score=lexical[1] if lexical else None,
+                    vector_rank=vector[0] if vector else None,
+                    vector_score=vector[1] if vector else None,
+                    rerank_score=ranking.rerank.get(row),
+                    duplicates=ranking.duplicates.get(row, 0),
+                    priors=ranking.priors.get(row, ()),
+                )
+            )
+        return results, _repaired(rankings, k)
+
+
+def _repaired(rankings: list[_Ranking], k: int) -> list[Pair]:
+    """Return the pairs that one joint ranking by score would have left without any of the first `k` places."""
+    if len(rankings) < 2:
+        return []
+    joint = sorted(((-r.scores[row], row, p) for p, r in enumerate(rankings) for row in r.rows), key=lambda x: x[:2])
+    present = {position for _, _, position in joint[:k]}
+    return [ranking.pair for position, ranking in enumerate(rankings) if position not in present and ranking.rows]
+
+
+def _lexical_query(plan: Plan) -> LexicalQuery:
+    """The question's own terms, then what the lexicon adds: filings' wording of its metrics, and the titles and
+    typical lines of the statements that show them. Weights were chosen on FinanceBench, where 0.25 to 0.5 differ
+    little."""
+    parts: list[tuple[Sequence[str], float]] = [(plan.ranking_query.split(), 1.0)]
+    parts += [(terms(added), EXPANSION_WEIGHT) for _, expansion in plan.expansions for added in expansion]
+    for name in plan.statements:
+        statement = load_lexicon().statement(name)
+        parts += [(terms(title), TITLE_WEIGHT) for title in statement.titles]
+        parts += [(terms(line), LINE_WEIGHT) for line in statement.lines]
+    return lexical_query(parts)
+
+
+def _filters(plan: Plan, principal: Principal, as_of: str | None) -> dict[str, list[str]]:
+    found = {
+        "company": list(plan.companies),
+        "period": list(plan.periods),
+        "form": list(plan.forms),
+        "section": list(plan.sections),
+        "role": list(plan.roles),
+        "access": sorted(principal.groups),
+        "as_of": [as_of] if as_of else [],
+    }
+    return {name: values for name, values in found.items() if values}
+
+
+class _Clock:
+    """Adds up milliseconds per named stretch."""
+
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        self._now = now
+        self._last = now()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        """Add the time since the last lap to `name`."""
+        now = self._now()
+        self.laps[name] = round(self.laps.get(name, 0.0) + (now - self._last) * 1000, 3)
+        self._last = now
+
+
+def open_index(
+    store: Store,
+    version: str | None = None,
+    embedder: "Embedder | None" = None,
+    reranker: "Reranker | None" = None,
+) -> Index:
+    """Open an index version (a unique prefix of its name suffices), by default the one that answers use.
+
+    Raises StoreError where nothing is published, or no such version was built.
+    """
+    return Index(store, describe_index(store, resolve_version(store, version)), embedder, reranker)
+
+
+__all__ = ["CHANNEL_DEPTH", "MODES", "FilterError", "Index", "open_index", "replace"]
