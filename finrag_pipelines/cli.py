@@ -226,6 +226,28 @@ def read(
         sys.stdout.write(passage.text.rstrip("\n") + "\n")
 
 
+@app.command()
+def inspect(
+    source: str,
+    page: Annotated[int | None, typer.Option(min=0, help="Show the elements of this page index, from 0.")] = None,
+    image: Annotated[Path | None, typer.Option(help="Draw the page with element and section boxes (PDF only).")] = None,
+    version: Annotated[int | None, typer.Option(min=1, help="Document version; default: the newest.")] = None,
+    principal: As = "public",
+    as_json: AsJson = False,
+) -> None:
+    """Show what parsing made of a source: identity, sections, tables, speakers, doubts."""
+    from finrag_pipelines import commands, console
+
+    store = open_store()
+    found = commands.inspect(store, source, _principal(store, principal), version, page, image)
+    if as_json:
+        _print_json(asdict(found))
+    else:
+        console.print_inspection(found)
+        if image:
+            sys.stdout.write(f"\ndrawn: {image}\n")
+
+
 def _span(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None

@@ -14,6 +14,7 @@ from finrag_pipelines.catalog.catalog import Catalog, define_principal, read_cat
 from finrag_pipelines.catalog.mirror import availability
 from finrag_pipelines.ingestion.folder import SidecarError, find_documents, read_principals
 from finrag_pipelines.ingestion.receive import Receipt, receive_file
+from finrag_pipelines.parsing.model import ParsedDocument
 from finrag_pipelines.parsing.parse import Overrides
 from finrag_pipelines.storage import Store, StoreError
 
@@ -250,18 +251,7 @@ def read_passage(
 
     A source that the principal may not read is answered as if it were not there.
     """
-    from finrag_pipelines.parsing.representation_store import read_representation
-
-    source = read_catalog(store).sources.get(source_id)
-    if source is None or not principal.may_read(source.labels):
-        raise StoreError(f"no source is called {source_id!r}; `finrag sources` lists them")
-    number = version or (source.current.version if source.current else 0)
-    if not 1 <= number <= len(source.versions):
-        raise StoreError(f"{source_id} has {len(source.versions)} version(s); there is no version {number}")
-    wanted = source.versions[number - 1]
-    if wanted.representation_id is None:
-        raise StoreError(f"{source_id} version {number} has not been parsed; run `finrag ingest` again")
-    document = read_representation(store, wanted.representation_id)
+    number, representation_id, document = _readable(store, source_id, principal, version)
     label = None
     if page is not None:
         if page >= len(document.pages):
@@ -272,7 +262,7 @@ def read_passage(
     if start >= len(document.text):
         raise StoreError(f"{source_id} has {len(document.text)} characters; a range cannot start at {start}")
     end = min(end, len(document.text))
-    return Passage(source_id, number, wanted.representation_id, start, end, page, label, document.text[start:end])
+    return Passage(source_id, number, representation_id, start, end, page, label, document.text[start:end])
 
 
 def answers_of_run(store: Store, run_id: str) -> list[dict[str, Any]]:
@@ -298,3 +288,107 @@ def evidence_of(store: Store, answer_id: str) -> dict[str, Any]:
         "previous_hash": sealed.previous_hash,
     }
     return {"answer": {**record, **chain}, **children}
+
+
+def _readable(
+    store: Store, source_id: str, principal: Principal, version: int | None
+) -> tuple[int, str, ParsedDocument]:
+    """Return number, representation id and parsed document of a version that the principal may read."""
+    from finrag_pipelines.parsing.representation_store import read_representation
+
+    source = read_catalog(store).sources.get(source_id)
+    if source is None or not principal.may_read(source.labels):
+        raise StoreError(f"no source is called {source_id!r}; `finrag sources` lists them")
+    number = version or (source.current.version if source.current else 0)
+    if not 1 <= number <= len(source.versions):
+        raise StoreError(f"{source_id} has {len(source.versions)} version(s); there is no version {number}")
+    representation_id = source.versions[number - 1].representation_id
+    if representation_id is None:
+        raise StoreError(f"{source_id} version {number} has not been parsed; run `finrag ingest` again")
+    return number, representation_id, read_representation(store, representation_id)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What parsing made of a document version: identity, sections, tables, speakers, doubts; one page's elements."""
+
+    source_id: str
+    version: int
+    representation_id: str
+    parser: str
+    kind: str
+    characters: int
+    identity: dict[str, Any]
+    pages: tuple[dict[str, Any], ...]
+    sections: tuple[dict[str, Any], ...]
+    rejected_headings: tuple[dict[str, Any], ...]
+    tables: tuple[dict[str, Any], ...]
+    speakers: tuple[dict[str, Any], ...]
+    flags: tuple[str, ...]
+    elements: tuple[dict[str, Any], ...] = ()
+
+
+def inspect(
+    store: Store, source_id: str, principal: Principal, version: int | None, page: int | None, image: Path | None
+) -> Inspection:
+    """Say what parsing made of a source; `page` adds that page's elements, `image` a picture of it (PDF only)."""
+    from finrag_pipelines.parsing.model import Kind
+
+    number, representation_id, document = _readable(store, source_id, principal, version)
+    if page is not None and page >= len(document.pages):
+        raise StoreError(f"{source_id} has {len(document.pages)} pages, counted from 0; there is no page {page}")
+    if image is not None:
+        if document.kind is not Kind.PDF:
+            raise StoreError(f"{source_id} is {document.kind.value}, and only pages of a PDF can be drawn")
+        from finrag_pipelines.parsing.page_image import draw_page
+
+        content = store.get_object(read_catalog(store).source(source_id).versions[number - 1].content_sha256)
+        image.write_bytes(draw_page(content, document, page or 0))
+
+    def page_of(offset: int) -> int | None:
+        return next((p.index for p in reversed(document.pages) if p.start <= offset), None)
+
+    return Inspection(
+        source_id=source_id,
+        version=number,
+        representation_id=representation_id,
+        parser=document.parser,
+        kind=document.kind.value,
+        characters=len(document.text),
+        identity=asdict(document.identity),
+        pages=tuple(asdict(found) for found in document.pages),
+        sections=tuple(
+            {**asdict(s), "page_index": page_of(s.start), "characters": s.end - s.start} for s in document.sections
+        ),
+        rejected_headings=tuple(asdict(h) for h in document.headings if not h.accepted),
+        tables=tuple(
+            {
+                "start": table.start,
+                "end": table.end,
+                "page_index": page_of(table.start),
+                "caption": table.caption,
+                "units": table.units,
+                "rows": len(table.rows),
+                "columns": max((cell.column for row in table.rows for cell in row.cells), default=-1) + 1,
+            }
+            for table in document.tables
+        ),
+        speakers=_speakers(document),
+        flags=document.flags,
+        elements=tuple(
+            {**asdict(element), "text": document.text[element.start : element.end]}
+            for element in document.elements
+            if page is not None and document.pages[page].start <= element.start < document.pages[page].end
+        ),
+    )
+
+
+def _speakers(document: ParsedDocument) -> tuple[dict[str, Any], ...]:
+    turns: dict[tuple[str, str, str | None, str | None], int] = {}
+    for turn in document.turns:
+        key = (turn.speaker, turn.role, turn.title, turn.firm)
+        turns[key] = turns.get(key, 0) + 1
+    return tuple(
+        {"speaker": speaker, "role": role, "title": title, "firm": firm, "turns": count}
+        for (speaker, role, title, firm), count in turns.items()
+    )

@@ -12,10 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from finrag_pipelines.commands import IngestReport, SourceListing
+from finrag_pipelines.commands import IngestReport, Inspection, SourceListing
 
 _out = Console(highlight=False, soft_wrap=True)
 _QUOTE_LIMIT = 320
+_PIPE_WIDTH = 400
 
 
 class Bars:
@@ -65,13 +66,13 @@ def plain(value: Any) -> Any:
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a result of a query as a table."""
+    """Print a result of a query as a table; in a pipe it is as wide as it needs to be."""
     table = Table(show_edge=False, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text("" if value is None else str(value)) for value in row))
-    Console(highlight=False).print(table)
+        table.add_row(*(Text("" if value is None else _visible(str(value))) for value in row))
+    Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(table)
 
 
 def print_ingest(report: IngestReport) -> None:
@@ -115,7 +116,7 @@ def print_sources(listing: SourceListing) -> None:
 def print_answer(answer: dict[str, Any]) -> None:
     """Print an answer with its citations, or a refusal."""
     _out.print()
-    _out.print(Text(f"Q  {answer['question']}", style="bold"))
+    _out.print(Text(_visible(f"Q  {answer['question']}"), style="bold"))
     if answer["decision"] == "refused":
         refusal = answer["refusal"]
         _out.print(Text(f"REFUSED  {refusal['code']}", style="yellow"))
@@ -200,7 +201,7 @@ def print_findings(findings: Sequence[Any]) -> None:
 def print_evidence(record: dict[str, Any]) -> None:
     """Print everything behind an answer, from the decision down to the bytes."""
     answer = record["answer"]
-    _out.print(Text(f"{answer['question']}", style="bold"))
+    _out.print(Text(_visible(answer["question"]), style="bold"))
     for name in (
         "answer_id",
         "decision",
@@ -225,6 +226,45 @@ def print_evidence(record: dict[str, Any]) -> None:
             _line("  " + "  ".join(f"{k}={_short(str(v))}" for k, v in row.items() if v not in (None, "", [])))
 
 
+def print_inspection(found: Inspection) -> None:
+    """Print what parsing made of a source."""
+    _line(f"{found.source_id} v{found.version}  {found.kind}  {found.characters} characters, {len(found.pages)} pages")
+    _line(f"representation {found.representation_id[:16]} by {found.parser}")
+    for finding in found.identity["findings"]:
+        _line(f"  {finding['name']:<14} {finding['value']}   ({finding['basis']})")
+    for name, reason in sorted(found.identity["unknown"].items()):
+        _line(f"  {name:<14} unknown: {reason}")
+    for warning in (*found.identity["warnings"], *found.flags):
+        _line(f"  warning        {warning}")
+    if found.elements:
+        _print_records("elements", found.elements, ("kind", "start", "end", "section", "turn", "table", "text"))
+        return
+    _print_records(
+        "sections", found.sections, ("key", "title", "page_index", "start", "characters", "pointer", "flags")
+    )
+    _print_records("tables", found.tables, ("start", "page_index", "rows", "columns", "units", "caption"))
+    _print_records("speakers", found.speakers, ("speaker", "role", "title", "firm", "turns"))
+    _print_records("rejected headings", found.rejected_headings, ("key", "start", "reason"))
+
+
+def _print_records(title: str, records: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
+    if not records:
+        return
+    _out.print(Text(f"\n{title} ({len(records)})", style="bold"))
+    cells = [[_cell(record[column]) for column in columns] for record in records]
+    print_rows(columns, cells)
+
+
+def _cell(value: Any) -> str | None:
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value))
+    return None if value is None else " ".join(str(value).split())[:90]
+
+
 def _line(text: str) -> None:
+    sys.stdout.write(_visible(text) + "\n")
+
+
+def _visible(text: str) -> str:
     # Text of documents is printed as it is: no markup is read in it, and control characters are shown, not obeyed.
-    sys.stdout.write("".join(c if c.isprintable() or c in "\n\t" else "�" for c in text) + "\n")
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)

@@ -56,7 +56,9 @@ from finrag_pipelines.catalog.periods import parse_label
         ("KO", "2025-03-28", "ytd", "2025Q1"),
     ],
 )
-def test_a_period_end_gets_the_label_that_the_issuer_itself_uses(company: str, end: str, duration: str, label: str) -> None:
+def test_a_period_end_gets_the_label_that_the_issuer_itself_uses(
+    company: str, end: str, duration: str, label: str
+) -> None:
     period = period_for(calendar_for(company), date.fromisoformat(end), duration)
     assert period is not None
     assert period.label == label

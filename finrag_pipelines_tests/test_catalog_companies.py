@@ -45,10 +45,19 @@ def test_a_company_is_found_under_every_spelling_of_its_name(written: str, compa
     assert found.id == company
 
 
-@pytest.mark.parametrize("written", ["Coca-Cola Europacific Partners plc", "Apple Hospitality REIT, Inc.", "Co", "", "Inc."])
+@pytest.mark.parametrize(
+    "written", ["Coca-Cola Europacific Partners plc", "Apple Hospitality REIT, Inc.", "Co", "", "Inc."]
+)
 def test_a_name_with_other_words_is_another_company(written: str) -> None:
     found = load_companies().by_name(written)
     assert found is None or found.id not in ("KO", "AAPL")
+
+
+def test_a_short_name_in_common_does_not_merge_two_companies() -> None:
+    assert company_id_for("Prudential plc") == "prudential"
+    assert company_id_for("Prudential plc", "0001116578") == "CIK0001116578"
+    assert company_id_for("Prudential Financial, Inc.") == "PRU"
+    assert company_id_for("Walt Disney Co", "0001001039") == "DIS"
 
 
 def test_the_bottler_is_not_the_brand_owner() -> None:
@@ -67,7 +76,10 @@ def test_ids_ciks_and_names_in_the_table_name_one_company_each() -> None:
         assert table.by_ticker(company.id) == company, company
 
 
-@pytest.mark.parametrize("company", "KO PEP MDLZ PGR ALL UNH AIG MET CI TRV AAPL MSFT BRK-B JPM GE WMT".split())
+@pytest.mark.parametrize(
+    "company",
+    ["KO", "PEP", "MDLZ", "PGR", "ALL", "UNH", "AIG", "MET", "CI", "TRV", "AAPL", "MSFT", "BRK-B", "JPM", "GE", "WMT"],
+)
 def test_large_issuers_are_known_with_their_cik(company: str) -> None:
     found = load_companies().get(company)
     assert found is not None
@@ -75,7 +87,9 @@ def test_large_issuers_are_known_with_their_cik(company: str) -> None:
 
 
 def test_an_alias_that_two_companies_share_names_neither() -> None:
-    table = CompanyTable((Company("A", "Alpha Inc.", aliases=("Shared",)), Company("B", "Beta Inc.", aliases=("Shared",))))
+    table = CompanyTable(
+        (Company("A", "Alpha Inc.", aliases=("Shared",)), Company("B", "Beta Inc.", aliases=("Shared",)))
+    )
     assert table.by_name("Shared") is None
     assert table.by_name("Beta").id == "B"  # type: ignore[union-attr]
 

@@ -1,6 +1,7 @@
 """The tables of an insurer's 10-Q, made from its figures."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from .insurer_figures import ISSUERS, QUARTERS, Column, column
 from .layout import Row, Table, register
@@ -83,64 +84,75 @@ def _income(kind: str, columns: Sequence[Column]) -> tuple[Row, ...]:
     )
 
 
-def _balance(revenue: int) -> tuple[Row, ...]:
-    """The end of the period beside the end of the year before; equity is what is left."""
-    assets = [
-        (name, (round(revenue * share), round(revenue * share * (0.93 + 0.01 * n))), concept)
-        for n, (name, share, concept) in enumerate(_ASSETS)
-    ]
-    held = [sum(values[i] for _, values, _ in assets) for i in (0, 1)]
-    owed = [
-        (name, (round(held[0] * share), round(held[1] * share * 1.01)), concept)
-        for name, share, concept in _LIABILITIES
-    ]
-    due = [sum(values[i] for _, values, _ in owed) for i in (0, 1)]
+@dataclass(frozen=True)
+class Position:
+    """A balance sheet in millions of dollars: end of the quarter, and of the year before. Equity is what is left."""
+
+    assets: tuple[tuple[int, int], ...]
+    liabilities: tuple[tuple[int, int], ...]
+
+
+def position(company: str, quarter: str) -> Position:
+    """Return the balance sheet of a filing; filings of one year agree on its beginning."""
+    revenue = column(company, "2024Q3", "Y0").revenue
+    level = {"2024Q2": 0.98, "2024Q3": 1.0}[quarter]
+    assets = tuple(
+        (round(revenue * share * level), round(revenue * share * (0.93 + 0.01 * n)))
+        for n, (_, share, _) in enumerate(_ASSETS)
+    )
+    now, then = (sum(values[i] for values in assets) for i in (0, 1))
+    return Position(assets, tuple((round(now * share), round(then * share * 1.01)) for _, share, _ in _LIABILITIES))
+
+
+def _balance(at: Position) -> tuple[Row, ...]:
+    held, due = ([sum(values[i] for values in side) for i in (0, 1)] for side in (at.assets, at.liabilities))
+    assets, owed = zip(_ASSETS, at.assets, strict=True), zip(_LIABILITIES, at.liabilities, strict=True)
     return (
-        *(_dollars(name, values, concept, n == 0) for n, (name, values, concept) in enumerate(assets)),
+        *(_dollars(name, values, concept, n == 0) for n, ((name, _, concept), values) in enumerate(assets)),
         _dollars("Total assets", held, "Assets", True, True),
-        *(_dollars(name, values, concept, n == 0) for n, (name, values, concept) in enumerate(owed)),
+        *(_dollars(name, values, concept, n == 0) for n, ((name, _, concept), values) in enumerate(owed)),
         _dollars("Total liabilities", due, "Liabilities", False, True),
         _dollars("Total shareholders' equity", (held[0] - due[0], held[1] - due[1]), "StockholdersEquity", True, True),
     )
 
 
-def _cash(year: Sequence[Column]) -> tuple[Row, ...]:
+def _cash(year: Sequence[Column], at: Position) -> tuple[Row, ...]:
+    """Cash flows; what is invested is what the balance sheet leaves over."""
     net = [c.net for c in year]
     reserves = [round(c.revenue * 0.11) for c in year]
     operating = [n + r for n, r in zip(net, reserves, strict=True)]
-    purchases = [-round(o * 0.86) for o in operating]
     dividends = [-round(n * 0.09) for n in net]
-    increase = [sum(parts) for parts in zip(operating, purchases, dividends, strict=True)]
-    invested = "PaymentsForProceedsFromInvestments"
+    increase = [at.assets[2][0] - at.assets[2][1], round(operating[1] * 0.05)]
+    purchases = [i - o - d for i, o, d in zip(increase, operating, dividends, strict=True)]
+    cash = "CashCashEquivalentsPeriodIncreaseDecrease"
+    changed, provided = "IncreaseDecreaseInInsuranceLiabilities", "NetCashProvidedByUsedInOperatingActivities"
     return (
         _dollars("Net income", net, "NetIncomeLoss", True),
-        _dollars("Change in reserves, unearned premiums and other", reserves, "IncreaseDecreaseInInsuranceLiabilities"),
+        _dollars("Change in reserves, unearned premiums and other", reserves, changed),
+        _dollars("Net cash provided by operating activities", operating, provided, total=True),
         _dollars(
-            "Net cash provided by operating activities",
-            operating,
-            "NetCashProvidedByUsedInOperatingActivities",
-            total=True,
+            "Purchases of investments, net of sales and maturities", purchases, "PaymentsForProceedsFromInvestments"
         ),
-        _dollars("Purchases of investments, net of sales and maturities", purchases, invested),
         _dollars("Dividends paid and share repurchases", dividends, "PaymentsOfDividends"),
-        _dollars(
-            "Increase in cash and cash equivalents", increase, "CashCashEquivalentsPeriodIncreaseDecrease", True, True
-        ),
+        _dollars("Increase in cash and cash equivalents", increase, cash, True, True),
     )
 
 
-def _reserves(year: Sequence[Column]) -> tuple[Row, ...]:
-    opening = [round(year[0].revenue * share) for share in (0.61, 0.55)]
+def _reserves(year: Sequence[Column], at: Position) -> tuple[Row, ...]:
+    """From the balance sheet of the year before to that of the period, beside the movements of the prior year."""
+    end, opening = at.liabilities[0]
     incurred = [c.benefits for c in year]
     prior = [-round(i * 0.004) for i in incurred]
-    paid = [-round(i * 0.93) for i in incurred]
+    closing = [end, opening - round(incurred[1] * 0.02)]
+    beginning = [opening, closing[1] - round(incurred[1] * 0.06)]
+    paid = [c - b - i for c, b, i in zip(closing, beginning, incurred, strict=True)]
     return (
-        _dollars("Balance, beginning of year", opening, sign=True),
+        _dollars("Balance, beginning of year", beginning, sign=True),
         _dollars("Incurred related to current year", (i - p for i, p in zip(incurred, prior, strict=True))),
         _dollars("Incurred related to prior years", prior),
         _dollars("Total incurred", incurred, total=True),
         _dollars("Paid", paid),
-        _dollars("Balance, end of period", map(sum, zip(opening, incurred, paid, strict=True)), "", True, True),
+        _dollars("Balance, end of period", closing, "", True, True),
     )
 
 
@@ -181,7 +193,7 @@ def insurer_tables(company: str, quarter: str) -> dict[str, Table]:
     """Every table of a filing, by the name under which the template asks for it."""
     issuer = ISSUERS[company]
     columns = [column(company, quarter, key) for key in DURATIONS]
-    heads, year = _headings(quarter), columns[2:]
+    heads, year, at = _headings(quarter), columns[2:], position(company, quarter)
     ends = (QUARTERS[quarter][0], "December 31, 2023")
     units, shares = "(In millions)", "(In millions, except per share amounts)"
 
@@ -193,11 +205,9 @@ def insurer_tables(company: str, quarter: str) -> dict[str, Table]:
 
     return {
         "income": of_both("Consolidated Statements of Income (Unaudited)", shares, _income(issuer.kind, columns)),
-        "balance": Table(
-            "Consolidated Balance Sheets (Unaudited)", units, ends, _balance(year[0].revenue), ("I0", "I1")
-        ),
-        "cash": of_year("Consolidated Statements of Cash Flows (Unaudited)", _cash(year)),
-        "reserves": of_year("Activity in Reserves", _reserves(year)),
+        "balance": Table("Consolidated Balance Sheets (Unaudited)", units, ends, _balance(at), ("I0", "I1")),
+        "cash": of_year("Consolidated Statements of Cash Flows (Unaudited)", _cash(year, at)),
+        "reserves": of_year("Activity in Reserves", _reserves(year, at)),
         "ratios": of_both(
             "Selected Operating Measures", "(Dollars in millions)", _ratios(issuer.kind, issuer.ratio_name, columns)
         ),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from .insurer_figures import COLUMNS, ISSUERS, QUARTERS, column
-from .insurer_tables import insurer_tables
+from .insurer_tables import insurer_tables, position
 from .ixbrl import Context, Submission, write_ixbrl
 from .layout import HERE, NOTICE, blocks, fill, sections
 
@@ -28,7 +28,7 @@ def _write(folder: Path, company: str, quarter: str) -> None:
             "span": span,
             "ytd_span": ytd,
             "cfo": issuer.cfo,
-            "debt": f"${year_to_date.revenue * 0.13:,.0f} million",
+            "debt": f"${position(company, quarter).liabilities[2][0]:,} million",
             "operating_cash": f"${year_to_date.net + round(year_to_date.revenue * 0.11):,} million",
             "cover_tail": f"The number of shares of {issuer.title_of_class} outstanding as of {filed} was "
             f"{issuer.shares}.",

@@ -38,7 +38,9 @@ def _style(name: str, **changes: Any) -> ParagraphStyle:
 
 _STYLES = {
     "text": _BASE,
-    "part": _style("part", fontName="Times-Bold", fontSize=12.5, leading=16, alignment=TA_CENTER, spaceBefore=6),
+    "part": _style(
+        "part", fontName="Times-Bold", fontSize=12.5, leading=16, alignment=TA_CENTER, spaceBefore=6, keepWithNext=1
+    ),
     "item": _style(
         "item", fontName="Times-Bold", fontSize=11.5, leading=14, alignment=0, spaceBefore=10, keepWithNext=1
     ),

@@ -169,3 +169,37 @@ def cash_columns(filing: Filing) -> tuple[tuple[str, str], ...]:
 def operating_cash(company: str, column: str) -> int:
     """Net cash provided by operating activities, millions of dollars."""
     return round(income(company, column).net + COLUMNS[company][column][0] * 0.035)
+
+
+# The lines of the balance sheet as shares of a year's revenue, and liabilities as shares of total assets.
+_ASSET_SHARES = (0.21, 0.11, 0.08, 0.06, 0.30, 0.36, 0.26, 0.28)
+_YEAR_END, _QUARTER_END = (0.21, 0.07, 0.34, 0.13), (0.22, 0.06, 0.33, 0.13)
+# period -> the year whose revenue it is measured by, the level against that, and the liability shares.
+_LEVELS = {
+    "FY2024": ("FY2024", 1.0, _YEAR_END),
+    "2025Q3": ("FY2024", 1.014, _QUARTER_END),
+    "FY2025": ("FY2025", 1.0, _YEAR_END),
+    "2026Q1": ("FY2025", 1.009, _QUARTER_END),
+}
+_YEAR_BEFORE = {"2025Q3": "FY2024", "FY2025": "FY2024", "2026Q1": "FY2025"}
+
+
+@dataclass(frozen=True)
+class Position:
+    """A balance sheet in millions of dollars: assets (cash first, inventories third), liabilities (payables, short and
+    long debt, other); equity is the difference.
+    """
+
+    assets: tuple[int, ...]
+    liabilities: tuple[int, ...]
+
+
+def positions(company: str, filing: Filing) -> tuple[Position, Position]:
+    """Return the balance sheet at the end of a filing's period, and that of the fiscal year end before."""
+
+    def at(period: str) -> Position:
+        year, level, owed = _LEVELS[period]
+        assets = tuple(round(COLUMNS[company][year][0] * share * level) for share in _ASSET_SHARES)
+        return Position(assets, tuple(round(sum(assets) * share) for share in owed))
+
+    return at(filing.period), at(_YEAR_BEFORE[filing.period])

@@ -1,7 +1,7 @@
 """The tables of a consumer company's 10-Q or 10-K, made from its figures."""
 
 from .layout import Row, Table, register
-from .staple_figures import BRIDGE, COLUMNS, NAMES, SEGMENTS, Filing, cash_columns, income, operating_cash
+from .staple_figures import BRIDGE, COLUMNS, NAMES, SEGMENTS, Filing, cash_columns, income, operating_cash, positions
 
 _LABELS = {  # company: (revenue, cost, bottom line)
     "KO": (
@@ -43,34 +43,37 @@ def _income_table(company: str, filing: Filing) -> Table:
     return Table(kind, "(In millions except per share data)", tuple(h for _, h in filing.columns), tuple(rows))
 
 
+_ASSETS = (
+    "Cash and cash equivalents",
+    "Trade accounts receivable, net",
+    "Inventories",
+    "Prepaid expenses and other",
+    "Property, plant and equipment, net",
+    "Goodwill",
+    "Trademarks with indefinite lives",
+    "Other noncurrent assets",
+)
+_LIABILITIES = (
+    "Accounts payable and accrued expenses",
+    "Loans and notes payable",
+    "Long-term debt",
+    "Other liabilities",
+)
+
+
 def _balance_table(company: str, filing: Filing) -> Table:
-    year = "FY2025" if filing.period != "2025Q3" else "FY2024"
-    base = COLUMNS[company]["FY2025"][0]
-    before = COLUMNS[company]["FY2024"][0] if year == "FY2024" or filing.form == "10-K" else base
-    names = (
-        "Cash and cash equivalents",
-        "Trade accounts receivable, net",
-        "Inventories",
-        "Prepaid expenses and other",
-        "Property, plant and equipment, net",
-        "Goodwill",
-        "Trademarks with indefinite lives",
-        "Other noncurrent assets",
+    both = positions(company, filing)
+    held, owed = ([sum(p.assets) for p in both], [sum(p.liabilities) for p in both])
+    rows = (
+        *(Row(name, tuple(p.assets[i] for p in both), sign=i == 0) for i, name in enumerate(_ASSETS)),
+        Row("Total Assets", tuple(held), sign=True, total=True),
+        *(Row(name, tuple(p.liabilities[i] for p in both), sign=i == 0) for i, name in enumerate(_LIABILITIES)),
+        Row("Total Liabilities", tuple(owed), total=True),
+        Row("Total Equity", tuple(h - o for h, o in zip(held, owed, strict=True))),
+        Row("Total Liabilities and Equity", tuple(held), sign=True, total=True),
     )
-    shares = (0.21, 0.11, 0.08, 0.06, 0.30, 0.36, 0.26, 0.28)
-    now = [round(base * s * 1.02) for s in shares]
-    then = [round(before * s) for s in shares]
-    debts = ("Accounts payable and accrued expenses", "Loans and notes payable", "Long-term debt", "Other liabilities")
-    owed_now = [round(sum(now) * s) for s in (0.22, 0.06, 0.33, 0.13)]
-    owed_then = [round(sum(then) * s) for s in (0.21, 0.07, 0.34, 0.13)]
-    rows = [Row(n, (a, b), sign=i == 0) for i, (n, a, b) in enumerate(zip(names, now, then, strict=True))]
-    rows.append(Row("Total Assets", (sum(now), sum(then)), sign=True, total=True))
-    rows += [Row(n, (a, b), sign=i == 0) for i, (n, a, b) in enumerate(zip(debts, owed_now, owed_then, strict=True))]
-    rows.append(Row("Total Liabilities", (sum(owed_now), sum(owed_then)), total=True))
-    rows.append(Row("Total Equity", (sum(now) - sum(owed_now), sum(then) - sum(owed_then))))
-    rows.append(Row("Total Liabilities and Equity", (sum(now), sum(then)), sign=True, total=True))
     kind = _kind(filing, "Consolidated Balance Sheets")
-    return Table(kind, "(In millions)", (filing.period_end, filing.prior_end), tuple(rows))
+    return Table(kind, "(In millions)", (filing.period_end, filing.prior_end), rows)
 
 
 def _cash_table(company: str, filing: Filing) -> Table:
@@ -81,6 +84,9 @@ def _cash_table(company: str, filing: Filing) -> Table:
     capital = [-round(r * 0.042) for r in revenue]
     dividends = [-round(n * 0.68) for n in net]
     debt = [round(r * 0.011) for r in revenue]
+    now, then = (p.assets[0] for p in positions(company, filing))
+    increase = [now - then, *(round(r * 0.004) for r in revenue[1:])]
+    spent = [sum(parts) for parts in zip(operating, capital, debt, dividends, strict=True)]
     rows = (
         Row("Operating Activities", head=True),
         Row("Consolidated net income", tuple(net), sign=True),
@@ -95,19 +101,15 @@ def _cash_table(company: str, filing: Filing) -> Table:
         Row("Financing Activities", head=True),
         Row("Issuances of debt, net of payments", tuple(debt)),
         Row("Dividends", tuple(dividends)),
-        Row(
-            "Net increase in cash and cash equivalents",
-            tuple(map(sum, zip(operating, capital, debt, dividends, strict=True))),
-            sign=True,
-            total=True,
-        ),
+        Row("Purchases of stock and other", tuple(i - s for i, s in zip(increase, spent, strict=True))),
+        Row("Net increase in cash and cash equivalents", tuple(increase), sign=True, total=True),
     )
     kind = _kind(filing, "Consolidated Statements of Cash Flows")
     return Table(kind, "(In millions)", tuple(h for _, h in columns), rows)
 
 
 def _segment_shares(company: str, column: int) -> list[float]:
-    """Shares of revenue, which shift between the segments from one column to the next: odd ones gain, even ones lose."""
+    """Shares of revenue by segment; they shift a little from one column to the next, so that growth differs."""
     return [
         share * (1 + 0.013 * column * (number % 3 - 1)) for number, (share, _) in enumerate(SEGMENTS[company].values())
     ]
@@ -164,12 +166,14 @@ def _bridge_table(company: str, filing: Filing) -> Table:
 def _small_tables(company: str, filing: Filing) -> dict[str, Table]:
     base = COLUMNS[company]["FY2025"][0]
     ends = (filing.period_end, filing.prior_end)
-    raw, finished = (round(base * 0.08 * s) for s in (0.46, 0.49))
-    stock = round(base * 0.08 * 1.02)
+    both = positions(company, filing)
+    stock, owed = [p.assets[2] for p in both], [p.liabilities[2] for p in both]
+    raw = [round(stock[0] * 0.46), round(stock[1] * 0.45)]
+    finished = [round(stock[0] * 0.49), round(stock[1] * 0.51)]
+    dollar, euro = [round(o * 0.6) for o in owed], [round(owed[0] * 0.3), round(owed[1] * 0.29)]
     scale = {"KO": 68.4, "PEP": 147.2, "MDLZ": 60.9}[company]
     months = ("First fiscal month", "Second fiscal month", "Third fiscal month")
     bought = [round(base * f) for f in (0.011, 0.008, 0.014)]
-    debt_now, debt_then = round(base * 0.55), round(base * 0.57)
     now, before = (income(company, key) for key in filing.main)
     return {
         "inventories": Table(
@@ -177,15 +181,10 @@ def _small_tables(company: str, filing: Filing) -> dict[str, Table]:
             "(In millions)",
             ends,
             (
-                Row("Raw materials and packaging", (raw, round(raw * 0.97)), sign=True),
-                Row("Finished goods", (finished, round(finished * 1.02))),
-                Row("Other", (stock - raw - finished, stock - raw - finished - 9)),
-                Row(
-                    "Total inventories",
-                    (stock, round(raw * 0.97) + round(finished * 1.02) + stock - raw - finished - 9),
-                    sign=True,
-                    total=True,
-                ),
+                Row("Raw materials and packaging", tuple(raw), sign=True),
+                Row("Finished goods", tuple(finished)),
+                Row("Other", tuple(s - r - f for s, r, f in zip(stock, raw, finished, strict=True))),
+                Row("Total inventories", tuple(stock), sign=True, total=True),
             ),
         ),
         "buybacks": Table(
@@ -202,16 +201,13 @@ def _small_tables(company: str, filing: Filing) -> dict[str, Table]:
             "(In millions)",
             ends,
             (
-                Row("U.S. dollar notes due 2027-2064", (round(debt_now * 0.6), round(debt_then * 0.6)), sign=True),
-                Row("Euro notes due 2027-2052", (round(debt_now * 0.3), round(debt_then * 0.3))),
+                Row("U.S. dollar notes due 2027-2064", tuple(dollar), sign=True),
+                Row("Euro notes due 2027-2052", tuple(euro)),
                 Row(
                     "Other, including fair value adjustments",
-                    (
-                        debt_now - round(debt_now * 0.6) - round(debt_now * 0.3),
-                        debt_then - round(debt_then * 0.6) - round(debt_then * 0.3),
-                    ),
+                    tuple(o - d - e for o, d, e in zip(owed, dollar, euro, strict=True)),
                 ),
-                Row("Total long-term debt", (debt_now, debt_then), sign=True, total=True),
+                Row("Total long-term debt", tuple(owed), sign=True, total=True),
             ),
         ),
         "tax": Table(

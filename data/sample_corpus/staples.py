@@ -4,7 +4,7 @@ from pathlib import Path
 
 from .layout import HERE, MARK, NOTICE, blocks, fill, sections
 from .pdf import Frontmatter, write_pdf
-from .staple_figures import BRIDGE, CALLS, COLUMNS, FILINGS, NAMES, Filing, cash_columns, operating_cash
+from .staple_figures import BRIDGE, CALLS, COLUMNS, FILINGS, NAMES, Filing, cash_columns, operating_cash, positions
 from .staple_tables import staple_tables
 
 _BY_REFERENCE = (
@@ -48,8 +48,8 @@ def _facts(company: str, filing: Filing) -> dict[str, str]:
             "operating_cash_prior": f"${operating_cash(company, cash[1]):,} million",
             "capex": f"${base * 0.042:,.0f} million",
             "credit_lines": _billions(base * 0.12),
-            "debt_total": _billions(base * 0.62),
-            "debt_short": _billions(base * 0.07),
+            "debt_total": _billions(sum(positions(company, filing)[0].liabilities[1:3])),
+            "debt_short": _billions(positions(company, filing)[0].liabilities[1]),
             "hedge_notional": _billions(base * 0.021),
             "sensitivity_commodity": _billions(base * 0.0019),
             "sensitivity_fx": _billions(base * 0.0071),

@@ -16,9 +16,10 @@ from finrag_pipelines.answering.gates import (
     unknown_companies,
 )
 from finrag_pipelines.answering.mentions import CompanyNames
-from finrag_pipelines.answering.model import ANSWERED, REFUSED, AnswerConfig, Delivered, Draft
+from finrag_pipelines.answering.model import ANSWERED, REFUSED, AnswerConfig, Delivered, Draft, Support
 from finrag_pipelines.answering.statements import StatementFinder
-from finrag_pipelines.answering.sufficiency import Evidence, covered_pairs, insufficient
+from finrag_pipelines.answering.sufficiency import Evidence, covered_pairs, insufficient, refuse_undisclosed
+from finrag_pipelines.answering.support import bears
 from finrag_pipelines.answering.words import rule_digest
 from finrag_pipelines.catalog.access import Principal
 from finrag_pipelines.evidence.records import (
@@ -141,10 +142,24 @@ class _Attempt:
         response = self.index.search(
             self.text, self.principal, k=self.config.k, mode=self.config.mode, as_of=self.as_of
         )
+        plan = response.trace.plan
+        if plan.roles and "analyst" not in plan.roles and question.asks_analyst(self.text):
+            response = self._with_analysts(response)
         self.response = response
         self.watch.lap("retrieve")
         self.pairs = response.trace.plan.pairs or (Pair(None, None),)
         return True
+
+    def _with_analysts(self, response: SearchResponse) -> SearchResponse:
+        """Add what analysts said: a question that sets it against an executive's words needs both voices."""
+        plan = dataclasses.replace(response.trace.plan, roles=("analyst",))
+        more = self.index.search(
+            self.text, self.principal, k=self.config.k // 2, mode=self.config.mode, as_of=self.as_of, plan=plan
+        )
+        known = {one.fragment.fragment_id for one in response.results}
+        added = [one for one in more.results if one.fragment.fragment_id not in known]
+        ranked = [dataclasses.replace(one, rank=len(known) + at) for at, one in enumerate(added, start=1)]
+        return dataclasses.replace(response, results=(*response.results, *ranked))
 
     def _scope(self) -> bool:
         assert self.response is not None
@@ -191,12 +206,15 @@ class _Attempt:
     def _generate(self) -> bool:
         assert self.response is not None
         plan = self.response.trace.plan
-        ask = question.read_question(self.text, plan)
+        titles = {one.fragment.section_title or "" for one in self.delivered if one.fragment.section in plan.sections}
+        ask = question.read_question(self.text, plan, sorted(titles))
         finder = self._finder()
         evidence = Evidence(ask, plan, self.delivered, self.documents, finder)
         findings = evidence.findings(self.pairs)
         self.delivered, self.located = evidence.delivered, evidence.located
         lacking, refusal = insufficient(findings)
+        if lacking and (unreported := evidence.undisclosed(lacking)):
+            refusal = refuse_undisclosed(unreported)
         partly = self.config.partial == "allow" and 0 < len(lacking) < len(findings)
         self.watch.lap("sufficiency")
         if not self.ladder.add("sufficiency", None if partly else refusal, f"kind: {ask.kind}"):
@@ -327,8 +345,7 @@ def _cached_names(companies: tuple) -> CompanyNames:
 def _answers(draft: Draft, pair: Pair) -> bool:
     """Tell whether a sentence answers for a pair."""
     return any(
-        (one.pair is not None and one.pair == pair)
-        or (draft.computed is not None and one.pair and one.pair.company == pair.company)
+        one.delivered.fragment.company == pair.company if draft.computed else bears(pair, one.delivered)
         for one in draft.supports
     )
 
@@ -412,7 +429,7 @@ def _written(
     return "\n".join(lines), tuple(claims), tuple(citations), tuple(derivations)
 
 
-def _citation_row(claim: int, marker: int, support) -> CitationRow:
+def _citation_row(claim: int, marker: int, support: Support) -> CitationRow:
     fragment = support.delivered.fragment
     return CitationRow(
         claim=claim,

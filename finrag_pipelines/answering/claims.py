@@ -14,8 +14,9 @@ from finrag_pipelines.answering.documents import Documents, Figure
 from finrag_pipelines.answering.model import Draft, Support
 from finrag_pipelines.answering.numbers import Amount, amounts, same_value, units_agree
 from finrag_pipelines.answering.wording import ROLES, document_name
-from finrag_pipelines.answering.words import content_stems, normal, sentences
+from finrag_pipelines.answering.words import content_stems, normal, sentences, stem, word_list
 
+_TEMPLATE = frozenset(map(stem, word_list("template_words")))
 SUPPORTED = "supported"
 REMARK = "remark"
 DROPPED = "dropped"
@@ -228,7 +229,7 @@ class ClaimChecker:
             allowed |= {figure.period for figure in self._figures(one) if figure.period}
             if fragment.filed:
                 allowed |= mentions.periods_in(fragment.filed, fragment.company)
-        for one in sorted(mentions.periods_in(bare, company)):
+        for one in sorted(mentions.periods_in(_without_place(bare, draft.supports), company)):
             if not _same_periods({one}, allowed):
                 return _fails("CLAIM.unsupported", f"names {one}; the cited passage speaks of another period")
         return None
@@ -243,7 +244,7 @@ class ClaimChecker:
             fragment = one.delivered.fragment
             known |= set(content_stems(f"{one.quote} {fragment.context} {fragment.section_title or ''}"))
             known |= set(content_stems(f"{self._documents.company_name(fragment.company)} {fragment.speaker or ''}"))
-        wanted = {one for one in stems if not any(char.isdigit() for char in one)}
+        wanted = {one for one in stems - _TEMPLATE if not any(char.isdigit() for char in one)}
         if wanted and _share(known, wanted) < 0.6:
             return _fails("CLAIM.unsupported", "says what the cited passage does not say")
         return None
@@ -278,6 +279,15 @@ def _without_document(text: str, supports: Sequence[Support]) -> str:
     """Take the names of the cited documents out of a sentence, so that what remains is the statement."""
     for one in supports:
         text = text.replace(document_name(one.delivered.fragment), " ")
+    return text
+
+
+def _without_place(text: str, supports: Sequence[Support]) -> str:
+    """Take the sections that the cited passages stand in out of a sentence; a heading may name other periods."""
+    for one in supports:
+        for known in (one.delivered.fragment.section, one.delivered.fragment.section_title):
+            if known and len(known) > 3:
+                text = text.replace(known, " ")
     return text
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
-from finrag_pipelines.answering.words import normal
+from finrag_pipelines.answering.words import normal, word_list, words
 from finrag_pipelines.catalog.access import Principal
 from finrag_pipelines.catalog.catalog import Catalog, read_catalog, rules_digest
 from finrag_pipelines.catalog.companies import load_companies
 from finrag_pipelines.chunking.model import Fragment
-from finrag_pipelines.parsing.model import Cell, ParsedDocument, Row, Table
+from finrag_pipelines.parsing.model import Cell, Element, ParsedDocument, Row, Table
 from finrag_pipelines.parsing.representation_store import read_representation
 from finrag_pipelines.storage import Store
 
@@ -68,11 +68,13 @@ def _value(cell: Cell) -> tuple[Decimal, Decimal] | None:
     return value * factor, step * factor
 
 
-_STATEMENTS = {
-    "balance": ("total assets", "total liabilities", "total current assets", "total liabilities and equity"),
-    "cash_flow": ("operating activities", "investing activities", "financing activities", "cash equivalents"),
-    "income": ("net income", "net earnings", "net loss", "income taxes", "per share", "diluted", "cost of"),
-}
+def is_whole(figure: Figure) -> bool:
+    """Tell whether a column is that of the whole company: its header names nothing but a period, or says `total`."""
+    rest = [one for one in words(figure.header) if one not in _HEADER_WORDS and not any(map(str.isdigit, one))]
+    return not rest
+
+
+_HEADER_WORDS = frozenset(word_list("header_words"))
 
 
 def _statement(table: Table) -> str | None:
@@ -158,6 +160,10 @@ class Documents:
     def text(self, representation_id: str, start: int, end: int) -> str:
         """Return the stored text at a range."""
         return self.parsed(representation_id).text[start:end]
+
+    def elements(self, representation_id: str) -> tuple[Element, ...]:
+        """Return the elements of a representation, in the order of the text."""
+        return self.parsed(representation_id).elements
 
     def figures(self, representation_id: str) -> tuple[Figure, ...]:
         """Return all figures of a representation."""

@@ -30,13 +30,16 @@ def generate(
     """Return the sentences of an answer, pair by pair in the plan's order, and a remark on what remains unknown."""
     drafts: list[Draft] = []
     several = len(findings) > 1
+    taken: list[Support] = []
     for one in findings:
         for measured in one.measured:
             drafts.append(_measured_draft(measured, documents))
-        limit = config.max_sentences if not several else max(1, config.max_sentences - 1)
-        if one.measured and ask.kind in ("amount", "ratio"):
+        limit = _limit(ask, config, several)
+        if one.measured and not ask.wants_reason:
             limit = 0
-        drafts += [_passage_draft(support, documents) for support in _chosen(one.passages, limit)]
+        chosen = _chosen(one.passages, limit, taken)
+        taken += chosen
+        drafts += [_passage_draft(support, documents) for support in chosen]
     drafts = _distinct(drafts)
     missing = sorted({text for one in findings for text in one.missing})
     if missing and drafts:
@@ -54,18 +57,31 @@ def _passage_draft(support: Support, documents: Documents) -> Draft:
     return Draft(f"{attribution(support.delivered.fragment, documents)}: {quoted(support.quote)}", (support,))
 
 
-def _chosen(passages: Sequence[Support], limit: int) -> list[Support]:
-    """Take the best passages that do not repeat each other; one far behind the best is left out."""
+def _limit(ask: Ask, config: AnswerConfig, several: bool) -> int:
+    """Return how many passages a pair gets: more where a list or a change is asked for, fewer where pairs compare."""
+    if ask.kind in ("list", "change") and not several:
+        return config.max_sentences + 2
+    return max(1, config.max_sentences - 1) if several else config.max_sentences
+
+
+def _chosen(passages: Sequence[Support], limit: int, taken: Sequence[Support]) -> list[Support]:
+    """Take the best passages that do not overlap or repeat each other; one far behind the best is left out."""
     chosen: list[Support] = []
-    said: set[str] = set()
     for one in passages:
-        key = " ".join(one.quote.casefold().split())
-        if len(chosen) >= limit or (chosen and one.score < 0.6 * chosen[0].score):
+        if len(chosen) >= limit or (chosen and one.score < 0.55 * chosen[0].score):
             break
-        if key not in said:
-            said.add(key)
+        if not any(_overlap(one, other) for other in (*chosen, *taken)):
             chosen.append(one)
+    if not chosen and passages and limit:
+        return [passages[0]]  # two pairs share their only passage
     return chosen
+
+
+def _overlap(one: Support, other: Support) -> bool:
+    same = one.delivered.fragment.representation_id == other.delivered.fragment.representation_id
+    if same and one.start < other.end and other.start < one.end:
+        return True
+    return " ".join(one.quote.casefold().split()) == " ".join(other.quote.casefold().split())
 
 
 def _distinct(drafts: Sequence[Draft]) -> list[Draft]:

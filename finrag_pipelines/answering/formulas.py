@@ -4,22 +4,23 @@
 """
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
 
 from finrag_pipelines.answering.model import Operand
 
-Lookup = Callable[[str, int], Operand | None]
-"""Return the operand for (measure key, periods back), or None where no evidence states it."""
+Lookup = Callable[[str, str], Operand | None]
+"""Return the operand for (line item, period label), or None where no evidence states it."""
 
 
 class MissingOperandError(Exception):
-    """A line item that the formula needs is stated nowhere in the evidence; `names` lists which."""
+    """A line item that the formula needs is stated nowhere in the evidence; `missing` lists (line item, period)."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        super().__init__(", ".join(names))
-        self.names = names
+    def __init__(self, missing: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(", ".join(f"{name} of {period}" for name, period in missing))
+        self.missing = missing
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,15 @@ class Result:
     operands: tuple[Operand, ...]
 
 
+def period_before(period: str, back: int = 1) -> str:
+    """Return the period that many years before: a year for a year, the same quarter of an earlier year for a quarter."""
+    match = re.fullmatch(r"(FY)?(\d{4})(Q[1-4](?:YTD)?)?", period)
+    if not match:
+        raise ValueError(f"{period!r} is no period label")
+    year = int(match[2]) - back
+    return f"FY{year}" if match[1] else f"{year}{match[3] or ''}"
+
+
 def names_in(formula: str) -> tuple[str, ...]:
     """Return the line items that a formula names, sorted."""
     functions = {"avg", "abs", "change"}
@@ -37,19 +47,19 @@ def names_in(formula: str) -> tuple[str, ...]:
     return tuple(sorted({one.id for one in ast.walk(tree) if isinstance(one, ast.Name)} - functions))
 
 
-def evaluate(formula: str, lookup: Lookup, back: int = 0) -> Result:
-    """Evaluate `formula`, `back` periods before the asked one.
+def evaluate(formula: str, lookup: Lookup, period: str) -> Result:
+    """Evaluate `formula` for `period`; balances are averaged with those of a year before.
 
     Raises MissingOperandError where evidence is missing, ZeroDivisionError where a denominator is zero, and ValueError
     for a formula that uses anything but + - * /, numbers, line items and avg, abs, change.
     """
     used: dict[str, Operand] = {}
-    missing: list[str] = []
+    missing: list[tuple[str, str]] = []
 
-    def operand(name: str, at: int) -> Decimal:
+    def operand(name: str, at: str) -> Decimal:
         found = lookup(name, at)
         if found is None:
-            missing.append(name if at == back else f"{name} of the period before")
+            missing.append((name, at))
             return Decimal(1)
         used.setdefault(found.name, found)
         return Decimal(found.value)
@@ -60,7 +70,7 @@ def evaluate(formula: str, lookup: Lookup, back: int = 0) -> Result:
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             return Decimal(str(node.value))
         if isinstance(node, ast.Name):
-            return operand(node.id, back)
+            return operand(node.id, period)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return -walk(node.operand)
         if isinstance(node, ast.BinOp):
@@ -78,9 +88,9 @@ def evaluate(formula: str, lookup: Lookup, back: int = 0) -> Result:
             if node.func.id == "abs":
                 return abs(walk(inner))
             if isinstance(inner, ast.Name) and node.func.id == "avg":
-                return (operand(inner.id, back) + operand(inner.id, back + 1)) / 2
+                return (operand(inner.id, period) + operand(inner.id, period_before(period))) / 2
             if isinstance(inner, ast.Name) and node.func.id == "change":
-                return operand(inner.id, back) - operand(inner.id, back + 1)
+                return operand(inner.id, period) - operand(inner.id, period_before(period))
         raise ValueError(f"the formula {formula!r} uses something else than + - * /, line items, avg, abs and change")
 
     with localcontext() as context:

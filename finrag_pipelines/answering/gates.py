@@ -16,7 +16,7 @@ def pair_text(pair: Pair) -> str:
 
 def unknown_companies(plan: Plan) -> Refusal | None:
     """Refuse a question about companies that the corpus does not hold, as far as this principal may know."""
-    names = sorted(set(plan.unknown_companies))
+    names = sorted({one.removesuffix("'s").removesuffix("’s") for one in plan.unknown_companies})
     if not names:
         return None
     listed = ", ".join(names)

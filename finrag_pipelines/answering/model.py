@@ -80,8 +80,8 @@ class Operand:
 class Computed:
     """A derivation: what was computed, by which formula, from which operands, with which result (base units).
 
-    `shown` is the result as the sentence prints it; `over_time` and `back` say how the formula was set against that of
-    `back` years before `last`.
+    `shown` is the result as the sentence prints it; `over_time` says how the formula's values for `periods`, oldest
+    first, were put together.
     """
 
     name: str
@@ -90,8 +90,7 @@ class Computed:
     result: str
     shown: str
     over_time: str | None
-    last: str
-    back: int
+    periods: tuple[str, ...]
 
 
 @dataclass(frozen=True)

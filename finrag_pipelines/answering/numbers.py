@@ -25,7 +25,7 @@ _NUMBER = re.compile(
     r"(?P<open>\()?\s?(?P<minus>[-−–])?\s?(?P<currency>US\$|USD\s|EUR\s|[$€£¥])?\s?(?P<open2>\()?(?P<minus2>[-−])?"
     r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
     r"(?P<close>\))?"
-    r"(?:[ -]?(?P<scale>trillion|billions?|millions?|thousands?|hundred|bn|mn|mm|[bmkBMK](?![\w])))?"
+    r"(?P<scale>[ -]?(?:trillion|billions?|millions?|thousands?|hundred|bn|mn|mm)(?!\w)|[bmk](?!\w))?"
     r"(?:\s?(?P<unit>%|percentage[ -]points?|percent|per cent|basis[ -]points?|bps|points?|pts|times|x(?!\w)|days?"
     r"|(?:dollars?|cents?|USD)?\s?(?:per|a|/)\s?(?:diluted |common |ordinary )?share|cents?|dollars?|USD))?",
     re.IGNORECASE,
@@ -97,7 +97,7 @@ def amounts(text: str) -> list[Amount]:
         except InvalidOperation:
             continue
         decimals = len(match["digits"].partition(".")[2])
-        scale = _SCALES.get((match["scale"] or "").casefold(), 0)
+        scale = _SCALES.get((match["scale"] or "").strip(" -").casefold(), 0)
         unit = _unit(match["currency"], match["unit"])
         negative = bool(match["minus2"]) or (bool(match["minus"]) and not _is_range(text, match.start("minus")))
         if (match["open"] or match["open2"]) and match["close"] and _accounting(match["digits"], unit):
@@ -121,9 +121,12 @@ def amounts(text: str) -> list[Amount]:
 
 
 def _is_range(text: str, minus: int) -> bool:
-    """Tell whether the dash at `minus` stands between two numbers or words and is no sign."""
-    before = text[:minus].rstrip()[-1:]
-    return before.isalnum() or before in "%)"
+    """Tell whether the dash at `minus` joins two numbers or words (`5-7`, `5 - 7`) and is no sign (`was -3.7`)."""
+    before = text[minus - 1 : minus]
+    if not before:
+        return False
+    spaced = before.isspace() and text[minus + 1 : minus + 2].isspace()
+    return before.isalnum() or before in ("%", ")") or spaced
 
 
 def _accounting(digits: str, unit: str | None) -> bool:

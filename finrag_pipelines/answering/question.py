@@ -2,12 +2,13 @@
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from finrag_pipelines.answering.words import Phrases, content_stems, normal, phrases, stem, word_list, words
+from finrag_pipelines.answering.words import Phrases, content_stems, flat, normal, phrases, stem, word_list, words
 from finrag_pipelines.retrieval.model import Plan
 from finrag_pipelines.storage import digest
 
@@ -40,7 +41,8 @@ class Ask:
 
     `kind` is one of amount, ratio, reason, change, statement, list, yes_no, when, who, what. `over_time` is growth,
     compound, mean, difference or None. `topic` holds the stems that evidence must be about, `optional` those that
-    the lexicon added.
+    the lexicon added, `qualifiers` what the topic says beside a named measure (`underlying`, `General
+    Insurance`).
     """
 
     kind: str
@@ -54,6 +56,9 @@ class Ask:
     attributed: bool = False
     wants_change: bool = False
     wants_reason: bool = False
+    wants_figure: bool = False
+    qualifiers: tuple[str, ...] = ()
+    superlative: bool = False
 
 
 @cache
@@ -94,8 +99,13 @@ def _over_time(key: str) -> Phrases:
     return Phrases(_table("ratios")["over_time"][key])
 
 
+def asks_analyst(question: str) -> bool:
+    """Tell whether a question asks about what an analyst said."""
+    return bool(_ANALYST.first(normal(question)))
+
+
 _DEFINITION = re.compile(
-    r"(?:^|(?<=[.?!]))\s*(?:please\s+)?(?:define|calculate|compute)\b[^.?!]*(?:\bas\b|\busing\b)[^?!]*?[.?!](?=\s|$)"
+    r"(?i:(?:^|(?<=[.?!]))\s*(?:please\s+)?(?:define|calculate|compute)\b[^.?!]*(?:\bas\b|\busing\b)[^?!]*?[.?!](?=\s|$))"
     r"|[A-Z][^.?!]{0,80}\bis defined as\b[^?!]*?[.?!](?=\s|$)|\b\w+ here is defined as\b[^?!]*?[.?!](?=\s|$)"
 )
 _INSTRUCTION = re.compile(
@@ -108,6 +118,17 @@ _REASON = phrases("asks_reason")
 _CHANGE = phrases("asks_change")
 _STATEMENT = phrases("asks_statement")
 _AMOUNT = phrases("asks_amount")
+_SUPERLATIVE = phrases("superlatives")
+_WHAT_CHANGED = Phrases(
+    [
+        "what changed",
+        "what exactly changed",
+        "what has changed",
+        "what have changed",
+        "what was changed",
+        "which changes",
+    ]
+)
 _ANALYST = phrases("asks_analyst")
 _YES_NO = frozenset(word_list("yes_no_openers"))
 
@@ -118,10 +139,15 @@ def _core(question: str) -> str:
     return bare if content_stems(bare) else question
 
 
-def read_question(question: str, plan: Plan) -> Ask:
-    """Read what kind of answer is wanted. The scope is the plan's; here it is only taken out of the topic."""
+def read_question(question: str, plan: Plan, section_titles: Iterable[str] = ()) -> Ask:
+    """Read what kind of answer is wanted. The scope is the plan's; here it is only taken out of the topic.
+
+    `section_titles` are those of the sections that the plan asks for: they name a place, not a topic.
+    """
     core = _core(question)
     folded, whole = normal(core), normal(question)
+    for name in sorted(word_list("statement_names"), key=len, reverse=True):
+        folded = folded.replace(name, " ")
     scope = _scope_stems(plan)
     ratio = _longest("ratios", ratios(), folded) or _longest("ratios", ratios(), whole)
     named = _named_measures(folded)
@@ -131,13 +157,20 @@ def read_question(question: str, plan: Plan) -> Ask:
     first = (words(core) or [""])[0]
     reason = bool(_REASON.first(folded))
     kind = _kind(folded, first, reason, ratio, named, over_time)
-    topic = [one for one in content_stems(_topic_text(plan, core)) if one not in scope and one not in _EMPTY]
+    if kind == "ratio" and not ratio and over_time is None:
+        over_time = "growth"
+    ranked = set(content_stems(plan.ranking_query))
+    topic = [one for one in content_stems(folded) if one not in scope and one not in _EMPTY]
+    topic = [one for one in topic if not ranked or one in ranked or "-" in one or "&" in one]
+    place = {one for title in section_titles for one in content_stems(title)}
+    topic = [one for one in topic if one not in place] or topic
+    phrase = _phrase_stems(ratio, named)
     added = [one for _, terms in plan.expansions for term in terms for one in content_stems(term)]
     return Ask(
         kind=kind,
         question=question,
         measures=named,
-        ratio=ratio if kind in ("ratio", "yes_no") else None,
+        ratio=ratio,
         over_time=over_time,
         topic=tuple(dict.fromkeys(topic)),
         optional=tuple(one for one in dict.fromkeys(added) if one not in topic and one not in scope),
@@ -145,14 +178,29 @@ def read_question(question: str, plan: Plan) -> Ask:
         attributed=bool(_STATEMENT.first(folded)),
         wants_change=bool(_CHANGE.first(folded)) or over_time in ("growth", "difference"),
         wants_reason=reason,
+        wants_figure=bool(ratio or named) and bool(_AMOUNT.first(folded) or first == "what"),
+        qualifiers=_qualifiers(folded, ratio, named, scope) if phrase else (),
+        superlative=bool(_SUPERLATIVE.first(folded)),
     )
 
 
 _EMPTY = frozenset(map(stem, word_list("empty_topic_words")))
 
 
-def _topic_text(plan: Plan, core: str) -> str:
-    return core
+def _phrase_stems(ratio: str | None, named: tuple[str, ...]) -> set[str]:
+    """Return the stems of all names of the measures that a question names."""
+    rows = [_table("ratios")["ratios"][ratio]] if ratio else []
+    rows += [_table("measures")["measures"][key] for key in named]
+    return {one for row in rows for ask in (*row["asks"], *row.get("labels", ())) for one in content_stems(ask)}
+
+
+@cache
+def measure_phrases(ratio: str | None, named: tuple[str, ...]) -> Phrases | None:
+    """Return the spellings under which a passage may speak of the named measures; None where none is named."""
+    rows = [_table("ratios")["ratios"][ratio]] if ratio else []
+    rows += [_table("measures")["measures"][key] for key in named]
+    listed = [one for row in rows for one in (*row["asks"], *row.get("labels", ()))]
+    return Phrases(listed) if listed else None
 
 
 def _scope_stems(plan: Plan) -> set[str]:
@@ -170,6 +218,29 @@ def _scope_stems(plan: Plan) -> set[str]:
     found |= {f"q{n}" for n in range(1, 5)} | {"fy", "first", "second", "third", "fourth", "annual", "calendar"}
     found |= {str(year) for year in range(1990, 2051)} | {f"fy{year}" for year in range(1990, 2051)}
     return found
+
+
+def _qualifiers(folded: str, ratio: str | None, named: tuple[str, ...], scope: set[str]) -> tuple[str, ...]:
+    """Return the stems that narrow a named measure: the words right before its name (`underlying`, `General
+    Insurance`), and what is asked to have an effect on it."""
+    names = measure_phrases(ratio, named)
+    hit = names.first(folded) if names else None
+    text = f" {flat(folded)} "
+    place = text.find(f" {hit} ") if hit else -1
+    if place < 0:
+        return ()
+    found: list[str] = []
+    before = text[:place].split()
+    if before[-1:] == ["on"] or before[-2:-1] == ["on"]:
+        before = before[: len(before) - 1 - before[::-1].index("on")]
+        while before and stem(before[-1]) in _EMPTY:
+            before.pop()
+    for word in reversed(before):
+        parts = content_stems(word)
+        if not parts or any(one in scope or one.isdigit() for one in parts):
+            break
+        found += [one for one in parts if one not in _EMPTY and "-" not in one]
+    return tuple(sorted(set(found)))
 
 
 def _longest(table: str, rows: dict, folded: str) -> str | None:
@@ -194,17 +265,21 @@ def _by_length(hit: tuple[str, str]) -> tuple[int, str]:
 def _kind(
     folded: str, first: str, reason: bool, ratio: str | None, named: tuple[str, ...], over_time: str | None
 ) -> str:
-    if reason:
+    if reason and not _WHAT_CHANGED.first(folded):
         return "reason"
+    if _WHAT_CHANGED.first(folded):
+        return "change"
     if first in _YES_NO:
         return "yes_no"
     if _STATEMENT.first(folded):
         return "change" if _CHANGE.first(folded) and not named else "statement"
     if ratio:
         return "ratio"
-    if named and (over_time or _AMOUNT.first(folded) or len(folded.split()) <= 10):
+    if named and _CHANGE.first(folded):
+        return "ratio"
+    if named and (over_time or _AMOUNT.first(folded) or first == "what" or len(folded.split()) <= 10):
         return "ratio" if over_time else "amount"
-    if _AMOUNT.first(folded) and ("how much" in folded or "how many" in folded or "what percent" in folded):
+    if "how much" in folded or "how many" in folded or "what percent" in folded:
         return "amount"
     if first == "when" or "what date" in folded or "on which date" in folded:
         return "when"

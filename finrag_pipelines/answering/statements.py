@@ -67,17 +67,20 @@ class StatementFinder:
         return sorted(later, key=place)[:4]
 
     def _in_document(self, entry: ManifestEntry, measure: Measure, period: str) -> Located | None:
-        best: Figure | None = None
-        best_fit = 0.0
-        for figure in self._documents.figures(entry.representation_id):
-            if not period_agrees(figure, period):
-                continue
-            fit = label_fit(figure, measure)
-            if fit > best_fit:
-                best, best_fit = figure, fit
-        if best is None or best_fit < ENOUGH:
+        fits = [
+            (fit, figure)
+            for figure in self._documents.figures(entry.representation_id)
+            if period_agrees(figure, period) and (fit := label_fit(figure, measure)) >= ENOUGH
+        ]
+        if not fits:
             return None
-        for fragment in _fragments(self._store, entry.fragments_path):
-            if fragment.start <= best.row_start and best.row_end <= fragment.end:
-                return Located(fragment, best, best_fit)
+        top = max(fit for fit, _ in fits)
+        best = [figure for fit, figure in fits if fit == top]
+        in_statement = measure.statement != "any" and best[0].statement == measure.statement
+        if not in_statement and len({figure.value for figure in best}) > 1:
+            return None  # several tables outside the statements disagree: none of them is the figure
+        for figure in best:
+            for fragment in _fragments(self._store, entry.fragments_path):
+                if fragment.start <= figure.row_start and figure.row_end <= fragment.end:
+                    return Located(fragment, figure, top)
         return None

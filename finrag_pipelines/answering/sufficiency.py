@@ -14,12 +14,25 @@ from finrag_pipelines.answering.model import Delivered, Support
 from finrag_pipelines.answering.numbers import amounts
 from finrag_pipelines.answering.question import Ask, measures, ratios
 from finrag_pipelines.answering.statements import ENOUGH, StatementFinder
-from finrag_pipelines.answering.support import passage_supports, row_support, row_supports
+from finrag_pipelines.answering.support import (
+    NOT_DISCLOSED,
+    SUPERLATIVES,
+    not_disclosed,
+    passage_supports,
+    row_support,
+    row_supports,
+    unqualified,
+    weight,
+)
+from finrag_pipelines.answering.words import normal
+from finrag_pipelines.chunking.model import Fragment
 from finrag_pipelines.evidence.records import Refusal
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 LEAST_COVERAGE = 0.5
 LEAST_REASON_COVERAGE = 0.4
+LEAST_COVERAGE_UNSCOPED = 0.7
+"""Where a question names neither company nor period, only its topic ties a passage to it."""
 
 
 class Evidence:
@@ -39,22 +52,17 @@ class Evidence:
         """Return the row that states a line item for a company and period, from deliveries or by look-up."""
         measure = measures()[key]
         exact = Pair(pair.company, period)
-        if self._finder is not None and pair.company and measure.statement != "any":
-            located = self._finder.find(measure, pair.company, period, preferred)
-            if located is not None:
-                one = self._deliver(located.fragment, exact)
-                return row_support(located.figure, one, self.documents, located.fit, exact)
-        rows = row_supports(self.ask, self.plan, exact, self.delivered, self.documents, measure)
-        if rows and rows[0].score >= ENOUGH:
-            return rows[0]
         if self._finder is not None and pair.company:
             located = self._finder.find(measure, pair.company, period, preferred)
             if located is not None:
                 one = self._deliver(located.fragment, exact)
                 return row_support(located.figure, one, self.documents, located.fit, exact)
-        return None
+        rows = row_supports(self.ask, self.plan, exact, self.delivered, self.documents, measure)
+        rows = [one for one in rows if one.coverage >= ENOUGH]
+        values = {one.figure.value for one in rows if one.figure and one.coverage == rows[0].coverage}
+        return rows[0] if len(values) == 1 else None
 
-    def _deliver(self, fragment, pair: Pair) -> Delivered:
+    def _deliver(self, fragment: Fragment, pair: Pair) -> Delivered:
         for one in self.delivered:
             if one.fragment.fragment_id == fragment.fragment_id:
                 return one
@@ -65,64 +73,79 @@ class Evidence:
 
     def findings(self, pairs: Sequence[Pair]) -> list[Findings]:
         """Return what the evidence holds for each pair; a computed measure stands with the last pair of its company."""
-        found: list[Findings] = []
-        if self._computes():
-            for company in dict.fromkeys(pair.company for pair in pairs):
-                periods = sorted({one.period for one in pairs if one.company == company and one.period})
-                found.append(self._computed(Pair(company, periods[-1] if periods else None), periods))
-            if all(one.measured for one in found):
-                return found
-            if self.ask.kind == "ratio":
-                stated = [self._stated(one.pair) for one in found]
-                if all(one is not None for one in stated):
-                    return [one for one in stated if one is not None]
-                return found
-            found = []
+        if self._computes() and (computed := self._over_companies(pairs)):
+            return computed
         return [self._for_pair(pair) for pair in pairs]
 
     def _computes(self) -> bool:
         ask = self.ask
-        return bool(ask.ratio) or (bool(ask.measures) and ask.over_time is not None and ask.kind in ("ratio", "yes_no"))
+        return ask.kind in ("ratio", "yes_no") and bool(ask.ratio or (ask.measures and ask.over_time))
+
+    def _over_companies(self, pairs: Sequence[Pair]) -> list[Findings] | None:
+        """Return the computed or stated measure of each company, or None where passages have to answer."""
+        found: list[Findings] = []
+        for company in dict.fromkeys(pair.company for pair in pairs):
+            periods = sorted({one.period for one in pairs if one.company == company and one.period})
+            pair = Pair(company, periods[-1] if periods else None)
+            one = self._stated_row(pair) if self.ask.over_time is None else None
+            found.append(one or self._computed(pair, periods))
+        if all(one.measured for one in found):
+            return found
+        passages = [self._for_pair(pair) for pair in pairs]
+        if self.ask.kind == "yes_no" or all(one.measured or one.passages for one in passages):
+            return passages
+        return found
+
+    def _stated_row(self, pair: Pair) -> Findings | None:
+        """Return a ratio that a table states itself, under its own name, or None."""
+        rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, None)
+        rows = [one for one in rows if one.coverage >= 0.9 and one.figure and one.figure.unit in ("percent", None)]
+        return Findings(pair, (Measured(tuple(rows[:1])),)) if rows else None
 
     def _computed(self, pair: Pair, periods: list[str]) -> Findings:
         if not pair.company:
             return Findings(pair, missing=("the company",))
+        if self._unmet_qualifiers():
+            return Findings(pair, missing=(f"{pair_text(pair)}: {self._wanted()}",))
 
         def find_row(key: str, period: str) -> Support | None:
             return self.row(key, pair, period, periods[-1])
 
         computed, missing = compute(self.ask, pair, periods, find_row, self.documents)
-        names = tuple(measures()[one].name if one in measures() else one for one in missing)
-        return Findings(pair, tuple(computed), missing=tuple(f"{pair_text(pair)}: {one}" for one in names))
+        return Findings(pair, tuple(computed), missing=tuple(f"{pair_text(pair)}: {one}" for one in missing))
 
-    def _stated(self, pair: Pair) -> Findings | None:
-        """Return a ratio that the documents state themselves, by its own name, or None."""
-        rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, None)
-        passages = self._passages(pair, with_number=True)
-        if rows:
-            return Findings(pair, (Measured(rows[:1]),))
-        return Findings(pair, passages=passages) if passages else None
+    def _unmet_qualifiers(self) -> bool:
+        """Tell whether the question wants a variant of a measure (`adjusted`, a segment) that no formula here makes."""
+        return sum(weight(one) for one in self.ask.qualifiers) >= 1.0
 
     def _for_pair(self, pair: Pair) -> Findings:
         ask = self.ask
         if ask.kind in ("amount", "ratio"):
             return self._amount(pair)
+        stated = self._rows(pair)[0] if ask.kind == "yes_no" and ask.measures and not ask.wants_change else []
+        if stated:
+            return Findings(pair, tuple(stated))
         passages = self._passages(pair, with_number=False)
         if not passages and ask.kind in ("what", "list", "yes_no", "change"):
             return self._amount(pair)
         if not passages:
             return Findings(pair, missing=(f"{pair_text(pair)}: {self._wanted()}",))
-        return Findings(pair, passages=passages, missing=self._unsaid(pair, passages))
+        return Findings(pair, passages=passages)
 
-    def _amount(self, pair: Pair) -> Findings:
+    def _rows(self, pair: Pair) -> tuple[list[Measured], list[str]]:
+        """Return the rows of the named line items for a pair, and what is missing of them."""
         found: list[Measured] = []
         missing: list[str] = []
-        for key in self.ask.measures[:3]:
+        for key in self.ask.measures[:4]:
             row = self.row(key, pair, pair.period) if pair.period else self._undated(key, pair)
-            if row is not None:
+            if row is not None and not (row.figure and unqualified(row.figure, self.ask)):
                 found.append(Measured((row,)))
             else:
                 missing.append(f"{pair_text(pair)}: {measures()[key].name}")
+        return found, missing
+
+    def _amount(self, pair: Pair) -> Findings:
+        found, missing = self._rows(pair)
         if found:
             return Findings(pair, tuple(found), missing=tuple(missing))
         rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, None)
@@ -136,23 +159,28 @@ class Evidence:
     def _undated(self, key: str, pair: Pair) -> Support | None:
         """Return the row of the newest period among the deliveries, where the question names no period."""
         rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, measures()[key])
-        rows = [one for one in rows if one.score >= ENOUGH and one.figure and one.figure.period]
-        return max(rows, key=lambda one: (one.figure.period_end or "", one.score), default=None) if rows else None
+        dated = [one for one in rows if one.score >= ENOUGH and one.figure and one.figure.period_end]
+        return max(dated, key=lambda one: ((one.figure and one.figure.period_end) or "", one.score), default=None)
 
     def _passages(self, pair: Pair, with_number: bool) -> tuple[Support, ...]:
         ask = self.ask
-        supports = passage_supports(ask, self.plan, pair, self.delivered)
+        supports = passage_supports(ask, self.plan, pair, self.delivered, self.documents)
         least = LEAST_REASON_COVERAGE if ask.wants_reason else LEAST_COVERAGE
-        kept = [one for one in supports if one.coverage >= least]
+        if pair == Pair(None, None):
+            least = LEAST_COVERAGE_UNSCOPED
+        kept = [one for one in supports if one.coverage >= least and not NOT_DISCLOSED.first(normal(one.quote))]
         if with_number:
             kept = [one for one in kept if any(not number.year_like for number in amounts(one.quote))]
-        if ask.wants_reason and kept:
-            reasons = [one for one in kept if one.reason]
-            kept = reasons and [*reasons, *(one for one in kept if not one.reason)]
+        if ask.kind == "reason":
+            kept = [one for one in kept if one.reason]
+        if ask.superlative:  # only a passage that ranks says what is highest; others leave it to the reader
+            kept = [one for one in kept if SUPERLATIVES.first(normal(one.quote))]
+        if ask.wants_analyst:
+            return _both_voices(kept)
         return tuple(kept)
 
     def _wanted(self) -> str:
-        """Return what is missing, in the words of the question's topic."""
+        """Return what is missing, in words."""
         if self.ask.ratio:
             return ratios()[self.ask.ratio].name
         if self.ask.measures:
@@ -160,8 +188,29 @@ class Evidence:
         what = {"reason": "a stated reason", "amount": "a figure", "when": "a date", "change": "what changed"}
         return what.get(self.ask.kind, "a statement on the topic")
 
-    def _unsaid(self, pair: Pair, passages: Sequence[Support]) -> tuple[str, ...]:
-        return ()
+    def undisclosed(self, pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+        """Return the pairs for which the company says that it does not report what is asked for."""
+        return tuple(
+            pair
+            for pair in pairs
+            if not_disclosed(self.ask, self.plan, pair, self.delivered, self.documents) is not None
+        )
+
+
+def _both_voices(passages: Sequence[Support]) -> tuple[Support, ...]:
+    """Put the best passage of the company's side and of an analyst first, where both are asked about."""
+    sides = [
+        [one for one in passages if (one.delivered.fragment.role == "analyst") is analyst] for analyst in (False, True)
+    ]
+    first = [side[0] for side in sides if side]
+    return (*first, *(one for one in passages if one not in first))
+
+
+def refuse_undisclosed(pairs: Sequence[Pair]) -> Refusal:
+    """Return the refusal for what a company says that it does not report."""
+    names = tuple(sorted(map(pair_text, pairs)))
+    reason = f"The documents say that this is not reported: {', '.join(names)}."
+    return Refusal("EVIDENCE_TYPE.not_disclosed", reason, names)
 
 
 def insufficient(findings: Sequence[Findings]) -> tuple[tuple[Pair, ...], Refusal | None]:

@@ -5,18 +5,26 @@ Both the sufficiency gate and the extractive generator stand on this, so that wh
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
-from finrag_pipelines.answering.documents import Documents, Figure
+from finrag_pipelines.answering.documents import Documents, Figure, is_whole
+from finrag_pipelines.answering.mentions import DOWN, UP
 from finrag_pipelines.answering.model import Delivered, Support
 from finrag_pipelines.answering.numbers import amounts
-from finrag_pipelines.answering.question import Ask, Measure, measures
-from finrag_pipelines.answering.words import content_stems, normal, phrases, sentences, stem, word_list
+from finrag_pipelines.answering.question import Ask, Measure, measure_phrases
+from finrag_pipelines.answering.words import Phrases, content_stems, normal, phrases, sentences, stem, word_list
+from finrag_pipelines.chunking.model import Fragment
+from finrag_pipelines.parsing.model import ElementKind
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 CAUSES = phrases("causes")
+CORRECTION = phrases("correction")
+DEFINITIONS = phrases("definitions")
+NOT_DISCLOSED = phrases("not_disclosed")
+COMPARED = phrases("asks_change")
+SUPERLATIVES = phrases("superlatives")
 _BOILERPLATE = phrases("boilerplate")
 _GENERIC = frozenset(map(stem, word_list("generic_words")))
+_CHANGE_STEMS = frozenset(map(stem, word_list("change_words")))
 MAX_QUOTE = 700
 
 
@@ -30,6 +38,7 @@ class Topic:
 
     def __init__(self, ask: Ask, plan: Plan) -> None:
         self.stems = tuple(one for one in ask.topic if "-" not in one and "/" not in one)
+        self._changes = not self.stems and ask.wants_change  # "What changed in 2023?" has no other topic
         self._synonyms = [
             (frozenset(content_stems(hit)), [frozenset(content_stems(term)) for term in terms if content_stems(term)])
             for hit, terms in plan.expansions
@@ -42,7 +51,7 @@ class Topic:
     def coverage(self, found: frozenset[str]) -> float:
         """Return the weighted share, 0 to 1, of the topic that a passage with these stems is about."""
         if not self.stems:
-            return 0.0
+            return 0.8 if self._changes and found & _CHANGE_STEMS else 0.0
         matched = set(self.stems) & found
         for hit, terms in self._synonyms:
             if any(term <= found for term in terms):
@@ -63,16 +72,22 @@ def bears(pair: Pair, delivered: Delivered) -> bool:
     return pair.period is None or pair.period == fragment.period or pair.period in fragment.periods
 
 
-def passage_supports(ask: Ask, plan: Plan, pair: Pair, delivered: Sequence[Delivered]) -> list[Support]:
-    """Return the sentences of the pair's fragments that are about the topic, best first."""
+def passage_supports(
+    ask: Ask, plan: Plan, pair: Pair, delivered: Sequence[Delivered], documents: Documents
+) -> list[Support]:
+    """Return the passages of the pair's fragments that are about the topic, best first.
+
+    A passage is a sentence, with those that follow it in its paragraph where they go on about it.
+    """
     topic = Topic(ask, plan)
+    named = measure_phrases(ask.ratio, ask.measures)
     found: list[Support] = []
     for one in delivered:
         if not bears(pair, one) or one.fragment.is_pointer or _wrong_voice(ask, one):
             continue
         if one.fragment.representation_type == "table_text":
             continue
-        found += _sentences_of(ask, topic, pair, one)
+        found += _passages_of(ask, topic, named, pair, one, documents)
     return sorted(found, key=lambda one: (-one.score, one.delivered.position, one.start))
 
 
@@ -84,47 +99,112 @@ def _wrong_voice(ask: Ask, delivered: Delivered) -> bool:
     return role == "operator"
 
 
-def _sentences_of(ask: Ask, topic: Topic, pair: Pair, one: Delivered) -> list[Support]:
+_PROSE = frozenset({ElementKind.PARAGRAPH, ElementKind.LIST_ITEM, ElementKind.TURN})
+
+
+def _paragraphs(fragment: Fragment, documents: Documents) -> list[tuple[int, int]]:
+    """Return the ranges, in the representation, of the prose of a fragment: titles, tables and furniture are left out."""
+    elements = documents.elements(fragment.representation_id)
+    found = []
+    for element in elements:
+        start, end = max(element.start, fragment.start), min(element.end, fragment.end)
+        if start < end and element.kind in _PROSE:
+            found.append((start, end))
+    return found
+
+
+def _passages_of(
+    ask: Ask, topic: Topic, named: Phrases | None, pair: Pair, one: Delivered, documents: Documents
+) -> list[Support]:
     fragment = one.fragment
-    about = frozenset(content_stems(f"{fragment.section_title or ''} {fragment.text}"))
-    around = topic.coverage(about)
+    title = frozenset(content_stems(fragment.section_title or ""))
+    headed = topic.coverage(title) >= 0.5
+    around = topic.coverage(frozenset(content_stems(f"{fragment.section_title or ''} {fragment.text}")))
     if around < 0.3:
         return []
     found = []
-    for start, end in sentences(fragment.text):
-        quote = fragment.text[start:end]
-        folded = normal(quote)
-        stems = frozenset(content_stems(quote))
-        if len(quote) > MAX_QUOTE or len(stems) < 4 or quote.endswith("?") or quote.endswith(":"):
-            continue
-        coverage = topic.coverage(stems)
-        if coverage <= 0 or _BOILERPLATE.first(folded):
-            continue
-        reason = CAUSES.first(folded) is not None
-        score = coverage + 0.3 * around + _fit(ask, pair, one, quote, reason)
-        found.append(
-            Support(
-                one, fragment.start + start, fragment.start + end, quote, round(score, 6), coverage, None, reason, pair
-            )
-        )
+    for first, last in _paragraphs(fragment, documents):
+        text = fragment.text[first - fragment.start : last - fragment.start]
+        ranges = list(sentences(text))
+        for place, (start, end) in enumerate(ranges):
+            quote = text[start:end]
+            if not _can_be_said(quote, fragment.role == "analyst"):
+                continue
+            coverage = topic.coverage(frozenset(content_stems(quote)))
+            if headed:  # the heading names the topic; the sentences under it need not repeat it
+                coverage = max(coverage, 0.7 * topic.coverage(frozenset(content_stems(quote)) | title))
+            if coverage <= 0 or (named is not None and named.first(normal(quote)) is None):
+                continue
+            lead = CAUSES.first(normal(quote)) is not None
+            score = coverage + 0.3 * around + _fit(ask, pair, one, quote, lead)
+            end = _extended(ask, topic, text, ranges, place)
+            quote = text[start:end]
+            reason = CAUSES.first(normal(quote)) is not None
+            found.append(Support(one, first + start, first + end, quote, round(score, 6), coverage, None, reason, pair))
     return found
+
+
+def _can_be_said(quote: str, is_question: bool) -> bool:
+    """Tell whether a sentence states something: no heading, pointer or question (but that of an analyst)."""
+    folded = normal(quote)
+    if len(quote) > MAX_QUOTE or len(folded.split()) < 4 or quote.endswith(":"):
+        return False
+    if not quote.endswith((".", "!", "。", '"', "”", ")", ";")) and not (is_question and quote.endswith("?")):
+        return False
+    return _BOILERPLATE.first(folded) is None and not folded.startswith(("see ", "refer to "))
+
+
+def _extended(ask: Ask, topic: Topic, text: str, ranges: Sequence[tuple[int, int]], place: int) -> int:
+    """Return where a passage ends: it goes on while the next sentences carry the detail of what the first announces."""
+    start, end = ranges[place]
+    if ask.kind in ("amount", "ratio", "yes_no", "when"):
+        return end
+    for following in ranges[place + 1 : place + (4 if ask.wants_reason else 3)]:
+        piece = text[following[0] : following[1]]
+        if following[1] - start > LONGEST_PASSAGE or not _can_be_said(piece, False):
+            break
+        detail = any(not number.year_like for number in amounts(piece)) or CAUSES.first(normal(piece)) is not None
+        if not detail and topic.coverage(frozenset(content_stems(piece))) == 0:
+            break
+        end = following[1]
+    return end
+
+
+LONGEST_PASSAGE = 480
 
 
 def _fit(ask: Ask, pair: Pair, one: Delivered, quote: str, reason: bool) -> float:
     """Score what makes a sentence a better answer of this kind, beside its topic."""
     fragment = one.fragment
+    folded = normal(quote)
     score = 0.25 / one.position**0.5
     if ask.wants_reason and reason:
         score += 0.35
     if ask.attributed and fragment.speaker and fragment.role not in ("analyst", "operator"):
         score += 0.2
     if pair.period and fragment.period == pair.period:
-        score += 0.2
+        score += 0.4
     if any(not number.year_like for number in amounts(quote)):
         score += 0.1
-    if (fragment.section_title or "").casefold().startswith("risk factors") and "risk" not in ask.topic:
+    if ask.wants_change and (UP.first(folded) or DOWN.first(folded) or COMPARED.first(folded)):
+        score += 0.15
+    if CORRECTION.first(folded):
+        score += 0.2
+    if DEFINITIONS.first(folded) and ask.kind != "definition":
+        score -= 0.4
+    if (fragment.section_title or "").casefold().startswith("risk factors") and "risk" not in normal(ask.question):
         score -= 0.25
     return score
+
+
+def not_disclosed(
+    ask: Ask, plan: Plan, pair: Pair, delivered: Sequence[Delivered], documents: Documents
+) -> Support | None:
+    """Return the sentence in which the company says that it does not report what is asked for, or None."""
+    for one in passage_supports(ask, plan, pair, delivered, documents):
+        if one.coverage >= 0.8 and NOT_DISCLOSED.first(normal(one.quote)):
+            return one
+    return None
 
 
 def row_supports(
@@ -139,7 +219,7 @@ def row_supports(
         for figure in documents.figures_in(one.fragment):
             if pair.period and not period_agrees(figure, pair.period):
                 continue
-            fit = label_fit(figure, measure) if measure else _topic_fit(figure, topic)
+            fit = label_fit(figure, measure) - unqualified(figure, ask) if measure else _topic_fit(figure, topic)
             if fit > 0:
                 found.append(row_support(figure, one, documents, fit, pair))
     return sorted(found, key=lambda one: (-one.score, one.delivered.position, one.start, _column(one)))
@@ -159,18 +239,25 @@ def row_support(figure: Figure, one: Delivered, documents: Documents, fit: float
 
 def period_agrees(figure: Figure, period: str) -> bool:
     """Tell whether a figure is stated for a period: its own label; a year-end balance serves the year and its Q4."""
-    if figure.period is None:
-        return False
     if figure.period == period:
         return figure.duration != "ytd"
-    if figure.duration == "instant":
-        year = re.fullmatch(r"FY(\d{4})", period)
-        return (
-            bool(year) and figure.period == f"{year[1]}Q4"
-            if year
-            else figure.period == f"FY{period[:4]}" and (period.endswith("Q4"))
-        )
-    return False
+    if figure.period is None or figure.duration != "instant":
+        return False
+    return year_end_labels(figure.period) == year_end_labels(period)
+
+
+def year_end_labels(period: str) -> str:
+    """Return a year and its last quarter under one name, since a balance at the end of both is the same."""
+    return f"FY{period[:4]}" if period.endswith("Q4") else period
+
+
+def unqualified(figure: Figure, ask: Ask) -> float:
+    """Return a penalty for what the question says beside the measure (`underlying`, `General Insurance`) and the row,
+    its path, column and caption do not."""
+    said = f"{figure.label} {' '.join(figure.path)} {figure.header} {figure.caption}"
+    stems = set(content_stems(said))
+    lacking = sum(weight(one) for one in ask.qualifiers if one not in stems)
+    return 1.0 if lacking >= 1.0 else 0.0
 
 
 def label_fit(figure: Figure, measure: Measure) -> float:
@@ -187,7 +274,9 @@ def label_fit(figure: Figure, measure: Measure) -> float:
             fit = max(fit, 0.9 - 0.005 * place)
     if fit and measure.statement != "any":
         fit += 0.5 if figure.statement == measure.statement else 0.0
-    return fit
+    if fit and not is_whole(figure):
+        fit -= 0.4  # the column of a segment or an adjustment
+    return max(fit, 0.0)
 
 
 _HARMLESS = frozenset(word_list("harmless_label_words"))
@@ -212,21 +301,3 @@ def _topic_fit(figure: Figure, topic: Topic) -> float:
         return 0.0
     extra = len({one for step in figure.path for one in content_stems(step)} - set(topic.stems))
     return recall * (0.5 + 0.5 * precision) - 0.03 * min(extra, 5)
-
-
-def best_rows(supports: Sequence[Support]) -> list[Support]:
-    """Keep the best row, and others with the same fit that state another value: an ambiguity that must be said."""
-    if not supports:
-        return []
-    top = supports[0]
-    return [top]
-
-
-def named_measures(ask: Ask) -> list[Measure]:
-    """Return the line items that a question names."""
-    return [measures()[key] for key in ask.measures]
-
-
-def with_pair(support: Support, pair: Pair) -> Support:
-    """Return the same support for another pair."""
-    return replace(support, pair=pair)

@@ -45,18 +45,12 @@ def attribution(fragment: Fragment, documents: Documents) -> str:
 
 def figure_text(figure: Figure) -> str:
     """Return a table figure as people write it: `$1,234 million`, `89.0%`, `$2.03 per share`, `(1.5) points`."""
-    exponent = figure.step.as_tuple().exponent
-    exponent = exponent if isinstance(exponent, int) else 0
     scale = 0
     if figure.unit in (*_SYMBOLS, None, "shares"):
-        for candidate in (12, 9, 6, 3):
-            # The scale that the table was printed in: its last digit stands at most two places below it.
-            if figure.step >= Decimal(10) ** (candidate - 3) and figure.step <= Decimal(10) ** candidate:
-                scale = candidate
-                break
-    value = figure.value / Decimal(10) ** scale
-    decimals = max(0, scale - exponent) if exponent < scale else 0
-    return unit_text(value, figure.unit, decimals, scale)
+        # The scale that the table was printed in: the smallest whose unit the last printed digit does not exceed.
+        scale = next((one for one in (0, 3, 6, 9, 12) if Decimal(10) ** one >= figure.step), 12)
+    decimals = max(0, scale - figure.step.adjusted())
+    return unit_text(figure.value / Decimal(10) ** scale, figure.unit, decimals, scale)
 
 
 def unit_text(value: Decimal, unit: str | None, decimals: int, scale: int = 0) -> str:
@@ -88,4 +82,4 @@ def figure_sentence(support: Support, documents: Documents) -> str:
         when = f" at {figure.period_end} ({period})" if period else f" at {figure.period_end}"
     elif figure.duration == "ytd" and period:
         when = f" for {period}, year to date" if not period.endswith("YTD") else f" for {period}"
-    return f"{attribution(support.delivered.fragment, documents)}: {label}{under} was {figure_text(figure)}{when}."
+    return f"{attribution(support.delivered.fragment, documents)}: {label}{under} of {figure_text(figure)}{when}."

@@ -120,12 +120,12 @@ class Phrases:
 
     def __init__(self, listed: Iterable[str]) -> None:
         listed = tuple(listed)
-        self._plain = sorted({_flat(one) for one in listed if "*" not in one}, key=lambda one: (-len(one), one))
+        self._plain = sorted({flat(one) for one in listed if "*" not in one}, key=lambda one: (-len(one), one))
         self._patterns = [re.compile(_pattern(one)) for one in listed if "*" in one]
 
     def first(self, folded: str) -> str | None:
         """Return the phrase found in `folded` text (see `normal`), the longest first, or None."""
-        text = f" {_flat(folded)} "
+        text = f" {flat(folded)} "
         hits = [one for one in self._plain if f" {one} " in text][:1]
         hits += [match.group().strip() for one in self._patterns if (match := one.search(text))]
         return max(hits, key=lambda one: (len(one), one), default=None)
@@ -137,7 +137,8 @@ def phrases(name: str) -> Phrases:
     return Phrases(word_list(name))
 
 
-def _flat(phrase: str) -> str:
+def flat(phrase: str) -> str:
+    """Return a phrase as it is compared: folded, words parted by one blank, no punctuation."""
     return " ".join(_NO_PHRASE.sub(" ", normal(phrase)).split())
 
 
@@ -146,7 +147,7 @@ _NO_PHRASE = re.compile(r"[^\w&/-]+")
 
 def _pattern(phrase: str) -> str:
     steps = []
-    for word in _flat(phrase.replace("*", " STAR " if " * " in phrase else "STAR")).split():
+    for word in flat(phrase.replace("*", " STAR " if " * " in phrase else "STAR")).split():
         if word == "star":
             steps.append(r"(?:\S+ ){1,4}?")
         elif word.endswith("star"):

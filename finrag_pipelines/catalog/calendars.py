@@ -27,7 +27,8 @@ class FiscalCalendar:
 
     The year ends in `month`: at its end (`month_end`), on its last `weekday` (`last_weekday`), or on the `weekday`
     nearest to `day` of it (`nearest_weekday`). `weeks` are the lengths of the four quarters where they are uneven;
-    a 53rd week falls into quarter `long_quarter`. `label` is `ends` or `starts`: which calendar year names the fiscal year.
+    a 53rd week falls into quarter `long_quarter`. `label` says which calendar year names the fiscal year: that in which
+    it `ends` or `starts`.
     """
 
     id: str
@@ -54,15 +55,7 @@ class FiscalCalendar:
 
     def quarter_ends(self, ending: int) -> tuple[date, date, date, date]:
         """Return the last days of the four quarters of the fiscal year that ends in the calendar year `ending`."""
-        year_end = self.year_end(ending)
-        if self.rule == "month_end":
-            return (*(_months_before(ending, self.month, m) for m in (9, 6, 3)), year_end)  # type: ignore[return-value]
-        start = self.year_end(ending - 1)
-        weeks = list(self.weeks or (13, 13, 13, 13))
-        weeks[self.long_quarter - 1] += (year_end - start).days // 7 - 52
-        first = start + timedelta(weeks=weeks[0])
-        second = first + timedelta(weeks=weeks[1])
-        return first, second, second + timedelta(weeks=weeks[2]), year_end
+        return _quarter_ends(self, ending)
 
     def label_year(self, ending: int) -> int:
         """Return the year by which the issuer names the fiscal year that ends in the calendar year `ending`."""
@@ -74,6 +67,20 @@ class FiscalCalendar:
 
 
 CALENDAR_YEAR = FiscalCalendar("calendar-year")
+
+
+@lru_cache(maxsize=4096)
+def _quarter_ends(calendar: FiscalCalendar, ending: int) -> tuple[date, date, date, date]:
+    year_end = calendar.year_end(ending)
+    if calendar.rule == "month_end":
+        first, second, third = (_months_before(ending, calendar.month, months) for months in (9, 6, 3))
+        return first, second, third, year_end
+    start = calendar.year_end(ending - 1)
+    weeks = list(calendar.weeks or (13, 13, 13, 13))
+    weeks[calendar.long_quarter - 1] += (year_end - start).days // 7 - 52
+    first = start + timedelta(weeks=weeks[0])
+    second = first + timedelta(weeks=weeks[1])
+    return first, second, second + timedelta(weeks=weeks[2]), year_end
 
 
 def _months_before(year: int, month: int, months: int) -> date:
@@ -144,12 +151,10 @@ def ending_at(month: int, day: int) -> FiscalCalendar:
     return CALENDAR_YEAR if month == 12 else FiscalCalendar(f"month-end-{month:02d}", month)
 
 
-def locate(
-    calendar: FiscalCalendar, day: date, tolerance_days: int = TOLERANCE_DAYS
-) -> tuple[int, int, date] | None:
+def locate(calendar: FiscalCalendar, day: date, tolerance_days: int = TOLERANCE_DAYS) -> tuple[int, int, date] | None:
     """Return (ending year, quarter, nominal end) of the quarter that ends nearest to `day`, or None where no quarter
     ends within the tolerance."""
-    found = min(
+    best = min(
         (
             (abs((end - day).days), ending, quarter, end)
             for ending in (day.year - 1, day.year, day.year + 1)
@@ -157,7 +162,7 @@ def locate(
         ),
         key=lambda candidate: (candidate[0], candidate[3]),
     )
-    return found[1:] if found[0] <= tolerance_days else None
+    return best[1:] if best[0] <= tolerance_days else None
 
 
 def period_for(
@@ -228,8 +233,6 @@ def other_reading(calendar: FiscalCalendar, label: str) -> str | None:
     start, end = period_start_of(calendar, label), period_end_of(calendar, label)
     middle = start + (end - start) / 2
     reading = (
-        FiscalPeriod(middle.year)
-        if period.quarter is None
-        else FiscalPeriod(middle.year, (middle.month - 1) // 3 + 1)
+        FiscalPeriod(middle.year) if period.quarter is None else FiscalPeriod(middle.year, (middle.month - 1) // 3 + 1)
     )
     return reading.label if reading.label != label else None

@@ -16,10 +16,69 @@ _TABLE = Path(__file__).with_name("companies.json")
 _STATE_SUFFIX = re.compile(r"\s*[/\\][a-z. ]{1,12}[/\\]?\s*$")
 _NON_WORD = re.compile(r"[^\w]+")
 _LEGAL_FORMS = frozenset(
-    ["inc", "incorporated", "corp", "corporation", "co", "company", "cos", "companies", "plc", "ltd", "limited", "llc", "lp", "llp", "nv", "n", "v", "sa", "s", "a", "ag", "se", "spa", "the", "and", "of", "de", "in", "its", "pte", "pty", "gmbh", "kk", "bhd"]
+    [
+        "inc",
+        "incorporated",
+        "corp",
+        "corporation",
+        "co",
+        "company",
+        "cos",
+        "companies",
+        "plc",
+        "ltd",
+        "limited",
+        "llc",
+        "lp",
+        "llp",
+        "nv",
+        "n",
+        "v",
+        "sa",
+        "s",
+        "a",
+        "ag",
+        "se",
+        "spa",
+        "the",
+        "and",
+        "of",
+        "de",
+        "in",
+        "its",
+        "pte",
+        "pty",
+        "gmbh",
+        "kk",
+        "bhd",
+    ]
 )
 _LEGAL_TAIL = frozenset(
-    ["inc", "incorporated", "corp", "corporation", "co", "company", "cos", "companies", "plc", "ltd", "limited", "llc", "lp", "llp", "nv", "sa", "ag", "se", "spa", "the", "pte", "pty", "gmbh"]
+    [
+        "inc",
+        "incorporated",
+        "corp",
+        "corporation",
+        "co",
+        "company",
+        "cos",
+        "companies",
+        "plc",
+        "ltd",
+        "limited",
+        "llc",
+        "lp",
+        "llp",
+        "nv",
+        "sa",
+        "ag",
+        "se",
+        "spa",
+        "the",
+        "pte",
+        "pty",
+        "gmbh",
+    ]
 )
 
 
@@ -137,8 +196,9 @@ class CompanyTable:
             return None
         if key in self._by_name:
             return self._by_name[key]
+        alias = self._by_alias.get(key)
         if key in self._by_alias:
-            return self._by_alias[key]
+            return None if alias is None or _foreign_to(name or "", alias) else alias
         as_ticker = (name or "").strip(" .")
         if len(as_ticker) >= 3 and as_ticker.isupper() and as_ticker in self._by_ticker:
             return self._by_ticker[as_ticker]
@@ -147,13 +207,18 @@ class CompanyTable:
 
     def match(self, name: str | None = None, cik: str | None = None, ticker: str | None = None) -> Company | None:
         """Return the known company that these facts name: CIK first, then name, then a ticker that no name denies."""
-        found = self.by_cik(cik) or self.by_name(name)
+        ten = normal_cik(cik)
+        found = self.by_cik(ten)
+        if found is None:
+            found = self.by_name(name)
+            if found and ten and found.cik not in (None, ten) and name_key(name or "") not in self._by_name:
+                found = None  # only a short name in common, and a CIK that denies it
         if found or not ticker:
             return found
         by_ticker = self.by_ticker(ticker)
         if by_ticker is None or (name and not _shares_word(name, by_ticker)):
             return None
-        if cik and by_ticker.cik and normal_cik(cik) != by_ticker.cik:
+        if ten and by_ticker.cik and ten != by_ticker.cik:
             return None
         return by_ticker
 
@@ -175,6 +240,15 @@ def _claim(table: dict, key: str | frozenset[str], company: Company) -> None:
     held = table.setdefault(key, company)
     if held is not None and held.id != company.id:
         table[key] = None
+
+
+_FOREIGN_FORMS = frozenset({"plc", "ltd", "limited", "ag", "sa", "se", "nv", "kgaa", "spa", "ab", "asa"})
+
+
+def _foreign_to(name: str, company: Company) -> bool:
+    """Tell whether a name ends in a legal form that the company with this short name does not have (Prudential plc)."""
+    words = re.sub(r"[^a-z ]", "", name.casefold()).split()
+    return bool(words) and words[-1] in _FOREIGN_FORMS and words[-1] not in company.name.casefold().split()
 
 
 def _shares_word(name: str, company: Company) -> bool:

@@ -18,17 +18,32 @@ _DAY = r"(?:\d{1,2})(?:st|nd|rd|th)?"
 _GAP = r"[\s,]{1,4}"
 _YEAR4 = r"(?:19[5-9]\d|20[0-6]\d)"
 _DATE = (
-    rf"(?:{_MONTH}\s{{1,3}}{_DAY}{_GAP}{_YEAR4}|{_DAY}\s{{1,3}}{_MONTH}{_GAP}{_YEAR4}"
+    rf"(?:{_MONTH}\s{{1,3}}{_DAY}{_GAP}{_YEAR4}|{_DAY}[-\s]{{1,3}}{_MONTH}[-\s,]{{1,4}}{_YEAR4}"
     rf"|\d{{1,2}}/\d{{1,2}}/(?:{_YEAR4}|\d{{2}})\b|{_YEAR4}-\d{{2}}-\d{{2}}"
     rf"|{_YEAR4}\s?年\s?\d{{1,2}}\s?月\s?\d{{1,2}}\s?日)"
 )
 _ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "final": 4}
 _ORDINAL = r"(?:first|second|third|fourth|1st|2nd|3rd|4th)"
 _NUMBERS = {
-    **{w: n for n, w in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], start=1)},
-    "thirteen": 13, "fourteen": 14, "sixteen": 16, "seventeen": 17,
-    "twenty-four": 24, "twenty-six": 26, "twenty-seven": 27, "twenty-eight": 28, "thirty-six": 36,
-    "thirty-nine": 39, "forty": 40, "fifty-two": 52, "fifty-three": 53,
+    **{
+        w: n
+        for n, w in enumerate(
+            ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"], start=1
+        )
+    },
+    "thirteen": 13,
+    "fourteen": 14,
+    "sixteen": 16,
+    "seventeen": 17,
+    "twenty-four": 24,
+    "twenty-six": 26,
+    "twenty-seven": 27,
+    "twenty-eight": 28,
+    "thirty-six": 36,
+    "thirty-nine": 39,
+    "forty": 40,
+    "fifty-two": 52,
+    "fifty-three": 53,
 }
 _COUNT = r"(?:\d{1,2}|" + "|".join(w.replace("-", r"[-\s]") for w in sorted(_NUMBERS, key=len, reverse=True)) + ")"
 _FISCAL = r"(?:fiscal(?:\s+years?)?\s+|fy\s?|year\s+|calendar\s+(?:year\s+)?)"
@@ -41,9 +56,7 @@ DURATION_WORDS = (
     r"|(?:fiscal\s+)?quarters?|quarterly\s+periods?))"
     r"\s{0,3}(?:then\s+)?(?:ended|ending|end)\b"
 )
-_DURATION_ENDED = re.compile(
-    rf"{DURATION_WORDS}[:\s]{{0,4}}(?:on\s+)?(?P<date>{_DATE})", re.IGNORECASE
-)
+_DURATION_ENDED = re.compile(rf"{DURATION_WORDS}[:\s]{{0,4}}(?:on\s+)?(?P<date>{_DATE})", re.IGNORECASE)
 _QUARTER_YEAR = re.compile(
     rf"\b(?P<ordinal>{_ORDINAL})[-\s]{{1,2}}(?:fiscal\s+)?quarters?,?(?:\s{{1,3}}(?:and|of|for|in|full[-\s]year|the|"
     rf"first\s+(?:six|nine)\s+months|results)){{0,4}}\s{{1,3}}(?P<fiscal>{_FISCAL})?"
@@ -58,6 +71,10 @@ _YEAR_QUARTER = re.compile(
 _Q_YEAR = re.compile(
     rf"\b(?:f?q(?P<q1>[1-4])|(?P<q2>[1-4])q)(?:\s?[-/]\s?|[\s,]{{0,2}}(?:of\s+)?)(?P<fiscal>{_FISCAL})?"
     rf"(?P<year>{_YEAR4}|{_SHORT})\b(?!\s?%|[.,]\d)",
+    re.IGNORECASE,
+)
+_Q_AND_YEAR = re.compile(
+    rf"\b(?:q(?P<q1>[1-4])|(?P<q2>[1-4])q)\s?(?:and|&)\s?(?:full|fiscal)[-\s]years?\s(?P<year>{_YEAR4})\b",
     re.IGNORECASE,
 )
 _YEAR_Q = re.compile(
@@ -75,9 +92,10 @@ _FISCAL_YEAR = re.compile(
     re.IGNORECASE,
 )
 _AS_OF = re.compile(
-    rf"\b(?:as\s+(?:of|at)|at|balance\s+at|ended|ending|on)\s{{1,3}}(?:the\s+)?(?P<date>{_DATE})", re.IGNORECASE
+    rf"(?:\b(?:as\s+(?:of|at)|at|balance\s+at|ended|ending)\s{{1,3}}(?:the\s+)?|截[至止]\s?)(?P<date>{_DATE})",
+    re.IGNORECASE,
 )
-_ANY_DATE = re.compile(rf"(?<![\w/-])(?P<date>{_DATE})(?![\d/-])", re.IGNORECASE)
+_ANY_DATE = re.compile(rf"(?<![A-Za-z0-9/-])(?P<date>{_DATE})(?![\d/-])", re.IGNORECASE)
 _BARE_YEAR = re.compile(r"(?<![\w$€£.,/#&-])(?P<year>(?:19[89]\d|20[0-4]\d))(?![\w%/]|[.,]\d|-\d)")
 _MORE = re.compile(
     rf"\s{{0,3}}(?:,|;|and|versus|vs\.?|to|compared\s+(?:to|with)|or|&|respectively)?\s{{0,3}}(?:and\s{{1,3}})?"
@@ -108,7 +126,7 @@ class PeriodMention(NamedTuple):
 def parse_date(text: str) -> date | None:
     """Return the day written as `September 30, 2025`, `30 Sept. 2025`, `9/6/2025`, `2025-09-30`, `2025年9月30日`;
     None for anything else. Numeric dates are month first, as US filings write them."""
-    text = " ".join(text.replace(",", " ").split())
+    text = " ".join(re.sub(r"(?<=\d)-(?=[A-Za-z])|(?<=[A-Za-z.])-(?=\d)|,", " ", text).split())
     numeric = re.fullmatch(r"(\d{1,2})/(\d{1,2})/(\d{2,4})", text)
     iso = re.fullmatch(r"(\d{4})-(\d{1,2})-(\d{1,2})", text) or re.fullmatch(
         r"(\d{4})\s?年\s?(\d{1,2})\s?月\s?(\d{1,2})\s?日", text
@@ -196,6 +214,9 @@ def parse_periods_in_text(text: str, calendar: FiscalCalendar) -> list[PeriodMen
             if re.search(r"first\s+(?:six|nine)\s+months", m[0], re.IGNORECASE) and quarter > 1:
                 found.append(PeriodMention(m.start("year"), m.end("year"), f"{year}Q{quarter}YTD", None, "ytd"))
             follow(m.end(), None, "quarter", quarter)
+    for m in _Q_AND_YEAR.finditer(text):
+        if add(m.start(), m.end(), f"{m['year']}Q{m['q1'] or m['q2']}", None, "quarter"):
+            found.append(PeriodMention(m.start("year"), m.end("year"), f"FY{m['year']}", None, "year"))
     for m in _YEAR_QUARTER.finditer(text):
         add(m.start(), m.end(), f"{m['year']}Q{_ORDINALS[m['ordinal'].lower()]}", None, "quarter")
     for m in _YEAR_Q.finditer(text):

@@ -42,10 +42,11 @@ def chunk(
     """
     counter = minilm_counter()
     shared = lines.document_line(document.identity, counter)
+    tables = [lines.TableLines(table, document.text, counter) for table in document.tables]
     fragments: list[Fragment] = []
     heading = ""
     for place, atoms in _blocks(document, counter):
-        block = _Block(document, place, shared, heading, atoms, counter)
+        block = _Block(document, place, shared, heading, atoms, tables, counter)
         heading = block.heading
         for first, last in block.cut():
             fragments.append(block.fragment(first, last, source_id, version, content_sha256, representation_id))
@@ -141,9 +142,10 @@ class _Block:
         shared: str,
         heading: str,
         atoms: list[Atom],
+        tables: Sequence[lines.TableLines],
         counter: TokenCounter,
     ) -> None:
-        self._document, self._counter = document, counter
+        self._document, self._tables, self._counter = document, tables, counter
         self._section = None if place.section is None else document.sections[place.section]
         self._turn = None if place.turn is None else document.turns[place.turn]
         self._page = None if place.page is None else document.pages[place.page]
@@ -158,9 +160,11 @@ class _Block:
         heading that is in force after the last."""
         fitting: list[Atom] = []
         contexts: list[str] = []
+        context, room, known_for = "", 0, None
         for atom in atoms:
-            context = self._context(atom, heading)
-            room = WINDOW - SPECIAL_TOKENS - self._counter.count(context)
+            if known_for != (key := (atom.title, atom.table, atom.row, heading)):
+                context, known_for = self._context(atom, heading), key
+                room = WINDOW - SPECIAL_TOKENS - self._counter.count(context)
             pieces = [atom] if atom.tokens <= room else list(self._cut_long(atom, room))
             fitting.extend(pieces)
             contexts.extend([context] * len(pieces))
@@ -173,9 +177,7 @@ class _Block:
         if heading and not atom.title and heading not in self._base:
             parts.append(heading)
         if atom.table is not None:
-            table = self._document.tables[atom.table]
-            described = lines.table_line(table, atom.row, self._document.text, self._counter)
-            parts.append(described)
+            parts.append(self._tables[atom.table].at(atom.row))
         return lines.clip(lines.SEPARATOR.join(part for part in parts if part), _CONTEXT_LIMIT, self._counter)
 
     def _cut_long(self, atom: Atom, room: int) -> Iterator[Atom]:
@@ -245,15 +247,19 @@ class _Block:
 
     def _periods(self, atoms: list[Atom], is_table: bool) -> tuple[str, ...]:
         """Return the periods that the text reports. Prose also speaks of the filing's own period without naming it;
-        a table does so only where nothing in it names one."""
+        rows do so where their table has a column or row for it, or names no period at all."""
+        own = self._document.identity.period
         found: set[str] = set()
+        whole: set[str] = set()  # the periods of the tables that the rows are from
         for atom in atoms:
-            if atom.table is not None and atom.row is not None:
-                cells = self._document.tables[atom.table].rows[atom.row].cells
-                found.update(cell.period for cell in cells if cell.period)
+            if atom.table is not None:
+                whole.update(self._tables[atom.table].periods)
+                if atom.row is not None:
+                    cells = self._document.tables[atom.table].rows[atom.row].cells
+                    found.update(cell.period for cell in cells if cell.period)
         if not (is_table and found):
             for element in {atom.element for atom in atoms if atom.element is not None}:
                 found.update(self._document.elements[element].periods)
-        if self._document.identity.period and not (is_table and found):
-            found.add(self._document.identity.period)
+        if own and (not is_table or not found or own in whole):
+            found.add(own)
         return tuple(sorted(found))

@@ -4,7 +4,7 @@ import re
 
 from finrag_pipelines.catalog.identity import Identity
 from finrag_pipelines.chunking.tokens import TokenCounter
-from finrag_pipelines.parsing.model import Row, Section, Table, Turn
+from finrag_pipelines.parsing.model import Section, Table, Turn
 
 SEPARATOR = " · "
 _TICKER = re.compile(r"[A-Z][A-Z0-9.\-]{0,6}")
@@ -66,28 +66,40 @@ def turn_line(turn: Turn | None, counter: TokenCounter) -> str:
     return SEPARATOR.join(part for part in (clip(speaker, 28, counter), turn.part.replace("_", " ")) if part)
 
 
-def table_line(table: Table, row: int | None, text: str, counter: TokenCounter) -> str:
-    """Return caption, units, column headers and the labels above, for a fragment that starts at `row` of `table`.
+class TableLines:
+    """The part of the context that a table adds, for a fragment that starts at any of its rows.
 
-    `text` is the canonical text. What the fragment itself begins with is not repeated: a fragment that starts above
-    or on the header gets caption and units alone.
+    A fragment that starts on or above the first header row has the header in its text; one that starts below gets it
+    in its context, with the labels that its first row is indented under.
     """
-    parts = [clip(table.caption, 32, counter), clip(table.units, 16, counter)]
-    headers = [position for position, line in enumerate(table.rows) if line.is_header]
-    if row is not None and (not headers or row > headers[0]):
-        parts.append(clip(_column_headers(table, row, text), 56, counter))
-        parts.append(clip(" > ".join(table.rows[row].path), 20, counter))
-    return SEPARATOR.join(dict.fromkeys(part for part in parts if part))
 
+    def __init__(self, table: Table, text: str, counter: TokenCounter) -> None:
+        self.periods = frozenset(cell.period for row in table.rows for cell in row.cells if cell.period)
+        self._rows, self._counter = table.rows, counter
+        self._caption = clip(table.caption, 32, counter)
+        self._units = clip(table.units, 16, counter)
+        self._first_header = next((at for at, row in enumerate(table.rows) if row.is_header), None)
+        self._headers: list[str] = []  # for each row, the header rows above it
+        above: list[str] = []
+        fresh = True
+        for row in table.rows:
+            line = " ".join(text[row.start : row.end].split())
+            if row.is_header:
+                above = [*above, line] if not fresh else [line]
+            fresh = not row.is_header
+            said = [part for part in above if part not in (table.caption, self._caption) and part != "(Unaudited)"]
+            self._headers.append(" / ".join(said))
+        opening = table.rows[self._first_header or 0].end if table.rows else table.end
+        self._opening = " ".join(text[table.start : opening].split())
 
-def _column_headers(table: Table, row: int, text: str) -> str:
-    """Return the header rows above `row` as printed, or else the headers that its cells carry."""
-    above: list[Row] = []
-    for line in reversed(table.rows[:row]):
-        if line.is_header:
-            above.append(line)
-        elif above:
-            break
-    if above:
-        return " / ".join(" ".join(text[line.start : line.end].split()) for line in reversed(above))
-    return " | ".join(dict.fromkeys(cell.header for cell in table.rows[row].cells if cell.header))
+    def at(self, row: int | None) -> str:
+        """Return caption, units, header and labels above for a fragment that starts at this row (None: above all)."""
+        if row is None or (self._first_header is not None and row <= self._first_header):
+            return SEPARATOR.join(part for part in (self._caption, self._units) if part and part not in self._opening)
+        header = self._headers[row]
+        if not header:
+            header = " | ".join(dict.fromkeys(cell.header for cell in self._rows[row].cells if cell.header))
+        units = "" if self._units in header else self._units
+        labels = " > ".join(self._rows[row].path)
+        parts = [self._caption, units, clip(header, 56, self._counter), clip(labels, 20, self._counter)]
+        return SEPARATOR.join(part for part in parts if part)

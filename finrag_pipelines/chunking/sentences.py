@@ -41,8 +41,10 @@ def _ends_sentence(text: str, mark: int, after: int) -> bool:
         return word.lower().strip(",.;:") in starters
     if len(before) == 1 and before.isalpha():  # an initial: "James B. Smith"
         return word.lower().strip(",.;:") in starters and before != "i"
-    enumerator = before.isdigit() and len(before) < 3 and (last is None or not text[: last.start()].strip())
-    return not enumerator
+    if not (before.isdigit() and len(before) < 3 and last):
+        return True
+    ahead = text[max(0, last.start() - 4) : last.start()].rstrip()
+    return bool(ahead) and ahead[-1] not in ".!?:;"  # "2." behind a sentence numbers the next one
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

@@ -42,7 +42,7 @@ class TokenCounter:
         if len(self._words) > _CACHE_LIMIT:
             self._words.clear()
         known = self._words
-        unseen = sorted({word for words in split for word in words if word not in known})
+        unseen = sorted(set().union(*split).difference(known))
         if unseen:
             encodings = self._tokenizer.encode_batch_fast(unseen, add_special_tokens=False)
             known.update(zip(unseen, map(len, encodings), strict=True))

@@ -10,9 +10,10 @@ from itertools import pairwise
 ANALYZER = "finrag-analyzer-1"
 
 _STOP_WORDS = """
-a about all also am an and any are as at be been being but by can could did do does each for from had has have he her his how
-i if in into is it its just may me more most my of on or our she should show so some such tell than that the their them
-then there these they this those to was we were what when where which who whom whose why will with would you your
+a about all also am an and any are as at be been being but by can could did do does each for from had has have he her
+his how i if in into is it its just may me more most my of on or our she should show so some such tell than that the
+their them then there these they this those to was we were what when where which who whom whose why will with would
+you your
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 

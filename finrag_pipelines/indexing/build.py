@@ -4,7 +4,7 @@ An index version is named by what it holds, so building costs what changed, and 
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,12 +74,18 @@ def build_index(store: Store, manifest: Manifest, embedder: "Embedder", progress
         table = VectorTable(store, embedder.model_digest)
         _build_vectors(store, manifest, embedder, table, progress)
         crash_point("indexing.after_vectors")
-        done = fragments = 0
+        done = total = 0
         for key, (name, entries) in shards.items():
             folder = store.path("lexical", name)
+            fragments = None
             if not (folder / "shard.json").exists():
-                build_shard(folder, key, entries, [f for entry in entries for f in _fragments_of(store, entry)])
-            fragments += _check(Shard(folder, name), entries, store, table)
+                fragments = {entry: _fragments_of(store, entry) for entry in entries}
+                build_shard(folder, key, entries, [f for found in fragments.values() for f in found])
+            shard = Shard(folder, name)
+            _check_counts(shard, table)
+            if fragments is not None:
+                _check_ids(shard, fragments, table)
+            total += shard.count
             done += len(entries)
             if progress:
                 progress("shards", done, len(manifest.entries))
@@ -90,7 +96,7 @@ def build_index(store: Store, manifest: Manifest, embedder: "Embedder", progress
             "model_digest": embedder.model_digest,
             "analyzer": ANALYZER,
             "schema": SCHEMA,
-            "fragments": fragments,
+            "fragments": total,
             "sources": len(manifest.entries),
             "manifest_sha256": manifest.sha256,
         }
@@ -126,26 +132,35 @@ def _build_vectors(
             table.append(batches)
 
 
-def _check(shard: Shard, entries: Sequence[ManifestEntry], store: Store, table: VectorTable) -> int:
-    """Compare the fragment ids of one shard in manifest, Tantivy and LanceDB; return their number."""
-    expected: set[str] = set()
-    vectors = table.ids([entry.set_code for entry in entries])
-    for entry in entries:
-        ids = {fragment.fragment_id for fragment in read_fragments(store.path(entry.fragments_path))}
-        expected |= ids
-        if ids != vectors[entry.set_code]:
-            difference = len(ids ^ vectors[entry.set_code])
+def _check_counts(shard: Shard, table: VectorTable) -> None:
+    """Compare the number of fragments of each source in the shard and in the vector index: cheap, so done for all."""
+    held = table.sets()
+    for place, entry in enumerate(shard.entries):
+        expected = int((shard.source == place).sum())
+        if held.get(entry.set_code, 0) != expected:
             raise IndexCheckError(
-                f"{entry.source_id}: manifest and vector index differ in {difference} fragments; "
+                f"{entry.source_id}: the lexical index has {expected} fragments and the vector index "
+                f"{held.get(entry.set_code, 0)}; remove vectors.lance and build again"
+            )
+
+
+def _check_ids(shard: Shard, fragments: Mapping[ManifestEntry, Sequence[Fragment]], table: VectorTable) -> None:
+    """Compare the fragment ids of a new shard in manifest, Tantivy and LanceDB."""
+    vectors = table.ids([entry.set_code for entry in fragments])
+    expected: set[str] = set()
+    for entry, found in fragments.items():
+        ids = {fragment.fragment_id for fragment in found}
+        expected |= ids
+        if difference := ids ^ vectors[entry.set_code]:
+            raise IndexCheckError(
+                f"{entry.source_id}: manifest and vector index differ in {len(difference)} fragments; "
                 "remove vectors.lance and build again"
             )
-    lexical = shard.indexed_ids()
-    if lexical != expected:
+    if difference := shard.indexed_ids() ^ expected:
         raise IndexCheckError(
             f"shard {shard.name[:12]}… of {shard.key.company or 'no company'}: manifest and lexical index differ in "
-            f"{len(lexical ^ expected)} fragments; remove {shard.folder} and build again"
+            f"{len(difference)} fragments; remove {shard.folder} and build again"
         )
-    return len(expected)
 
 
 def describe_index(store: Store, version: str) -> IndexDescription:

@@ -24,7 +24,7 @@ from finrag_pipelines.storage import digest, sha256_bytes, write_file
 
 SCHEMA = "finrag-lexical-1"
 WORDS, PHRASES = "words", "phrases"
-_WRITER_BYTES = 64_000_000
+_WRITER_BYTES = 128_000_000
 _TUPLE_FIELDS = frozenset({"periods"})
 _FRAGMENT_FIELDS = tuple(field.name for field in fields(Fragment))
 

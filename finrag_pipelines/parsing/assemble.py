@@ -1,4 +1,4 @@
-"""From a stream of blocks and raw tables to a layout: text and ranges, pages, furniture, titles, contents lists, captions.
+"""From a stream of blocks and raw tables to a layout: text, ranges, pages, furniture, titles, contents lists, captions.
 
 HTML, Markdown and Office documents come through here; how their bytes become a stream is their readers' matter.
 """
@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from finrag_pipelines.parsing.grid import BULLET, Grid, Passage, number_of, passages_of, read_grid, units_in
+from finrag_pipelines.parsing.grid import Grid, passages_of, read_grid
+from finrag_pipelines.parsing.grid_cells import BULLET, Passage, number_of
+from finrag_pipelines.parsing.grid_columns import units_in
 from finrag_pipelines.parsing.html_walk import Block, Item, PageBreak, RawTable, Stream
 from finrag_pipelines.parsing.inline_xbrl import to_fact
 from finrag_pipelines.parsing.limits import Deadline
@@ -28,9 +30,10 @@ _PAGE_REFERENCE = re.compile(
 _ITEM = re.compile(r"^(?:item|part|note)\s+(?:no\.?\s*)?[\divx]{1,4}[a-c]?\b", re.I)
 _LIST = re.compile(r"^(?:[•●▪◦■□‣➢➤✓◆▶►∙·]\s?|[–—*]\s)\S")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
+_SCALED = r"\bin (?:millions|thousands|billions)\b"
 _UNLESS = re.compile(
-    r"\b(?:amounts|dollars|figures|tables|tabular|numbers|data)\b.{0,120}\bin (?:millions|thousands|billions)\b.{0,120}"
-    r"\bunless otherwise\b|\bunless otherwise\b.{0,120}\b(?:amounts|dollars|figures|tables|numbers)\b.{0,80}\bin (?:millions|thousands|billions)\b",
+    rf"\b(?:amounts|dollars|figures|tables|tabular|numbers|data)\b.{{0,120}}{_SCALED}.{{0,120}}\bunless otherwise\b"
+    rf"|\bunless otherwise\b.{{0,120}}\b(?:amounts|dollars|figures|tables|numbers)\b.{{0,80}}{_SCALED}",
     re.I,
 )
 _TITLE_CHARACTERS = 200
@@ -113,7 +116,9 @@ def _arrange(items: list[Item], deadline: Deadline) -> _Sheet:
             last = sheet.entries[-1] if sheet.entries else None
             if last and isinstance(last.body, Passage) and BULLET.match(last.text) and last.text != passage.text:
                 # A bullet that floats beside its text was read as a block of its own.
-                last.body = Passage([*(block for block, _ in last.body.pieces), *(block for block, _ in passage.pieces)], True)
+                last.body = Passage(
+                    [*(block for block, _ in last.body.pieces), *(block for block, _ in passage.pieces)], True
+                )
             else:
                 sheet.entries.append(_Entry(passage))
     return sheet
@@ -185,7 +190,7 @@ def _body_points(entries: list[_Entry]) -> float:
 
 
 def _is_title(passage: Passage, body_points: float) -> bool:
-    """Say whether a passage is set as a heading: short, and bold, underlined, large, or in centred capitals throughout."""
+    """Say whether a passage is set as a heading: short, and bold, underlined, large or in centred capitals."""
     text = passage.text
     if len(text) > _TITLE_CHARACTERS or not any(c.isalpha() for c in text) or passage.is_item:
         return False
@@ -315,7 +320,7 @@ def _units_of_document(entries: list[_Entry]) -> str:
 
 
 def _introduction(entries: list[_Entry], index: int, grid: Grid) -> tuple[str, str]:
-    """Return caption and units of the table at `index`: the nearest title or introducing sentence, the nearest units."""
+    """Return caption and units of the table at `index`: the nearest title or introducing sentence, and units."""
     caption = grid.title()
     units = next((found for text in grid.unit_texts() if (found := units_in(text, alone=True))), None)
     if units is None and caption:
@@ -351,7 +356,7 @@ def _only_units(text: str) -> bool:
 
 
 def _introduces(text: str) -> bool:
-    return text.endswith((":", "：")) or "following" in text[-300:].lower() or text.endswith("as follows.")
+    return text.endswith((":", "：", "as follows.")) or "following" in text[-300:].lower()
 
 
 def _last_sentence(text: str) -> str:

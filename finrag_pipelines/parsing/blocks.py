@@ -59,7 +59,9 @@ def make_layout(
                 text = lines[i].text
                 separator = "\n"
                 if flowing and i < block.last:
-                    separator = "" if _CJK.match(text[-1:]) and _CJK.match(lines[i + 1].text[:1]) else " "
+                    following = lines[i + 1].text[:1]
+                    broken = text[-1:] == "-" and text[-2:-1].isalpha() and following.isalpha()
+                    separator = "" if broken or (_CJK.match(text[-1:]) and _CJK.match(following)) else " "
                 parts.append(text)
                 parts.append(separator)
                 position += len(text) + len(separator)
@@ -72,12 +74,13 @@ def make_layout(
         for block in blocks:
             if block.kind is ElementKind.PARAGRAPH or block.kind is ElementKind.TITLE:
                 general = _general_units(lines, block) or general
+                if block.last > block.first or SENTENCE_END.search(lines[block.last].text):
+                    previous = None  # what follows prose is a table of its own
             grid = block.grid
             table_index = None
             if grid is not None:
                 near = block is _first_text(blocks) if first_table else True
                 if previous and near and continues(grid, previous, same_page=not first_table):
-                    grid.headers = previous.headers
                     grid.units = grid.units or previous.units
                     grid.caption = grid.caption or previous.caption
                 tables.append(build_table(grid, lines, starts, on_page or general))

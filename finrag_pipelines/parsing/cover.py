@@ -6,6 +6,7 @@ from datetime import date
 
 from finrag_pipelines.catalog.companies import load_companies, name_key
 from finrag_pipelines.catalog.period_mentions import find_dates, parse_date
+from finrag_pipelines.parsing.forms import canonical_form, is_annual, is_quarterly
 
 COVER_CHARACTERS = 20_000
 
@@ -13,9 +14,13 @@ _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-_DATE = rf"{_MONTH} ?\d{{1,2}} ?,? ?(?:19|20)\d\d|\d{{1,2}}/\d{{1,2}}/(?:\d{{4}}|\d{{2}})|\d{{1,2}} {_MONTH},? (?:19|20)\d\d"
+_DATE = (
+    rf"{_MONTH} ?\d{{1,2}}(?:st|nd|rd|th)? ?,? ?(?:19|20)\d\d|\d{{1,2}}/\d{{1,2}}/(?:\d{{4}}|\d{{2}})"
+    rf"|\d{{1,2}} {_MONTH},? (?:19|20)\d\d"
+)
 _FORM = re.compile(
-    r"\bform ?(?:type ?)?:? ?(10[-‐‑–— ]?k(?:405|sb|t)?|10[-‐‑–— ]?q(?:sb|t)?|20[-‐‑–— ]?f|40[-‐‑–— ]?f|8[-‐‑–— ]?k|6[-‐‑–— ]?k|11[-‐‑–— ]?k"
+    r"\bform ?(?:type ?)?:? ?(10[-‐‑–— ]?k(?:405|sb|t)?|10[-‐‑–— ]?q(?:sb|t)?|20[-‐‑–— ]?f|40[-‐‑–— ]?f|"
+    r"8[-‐‑–— ]?k|6[-‐‑–— ]?k|11[-‐‑–— ]?k"
     r"|s[-‐‑–— ]?\d{1,2}|f[-‐‑–— ]?\d{1,2}|n[-‐‑–— ]?(?:csr|1a|cen|px|port)|def ?14a|sd|144|[345])"
     r"( ?/ ?a)?(?![\w-])",
     re.IGNORECASE,
@@ -39,7 +44,8 @@ _PERIOD = re.compile(
     re.IGNORECASE,
 )
 _ENDED = re.compile(
-    rf"for the (?:fiscal |quarterly |annual )?(?:year|period|quarter)s?(?: ended| ending)?:? ?(?P<date>{_DATE})", re.IGNORECASE
+    rf"for the (?:fiscal |quarterly |annual )?(?:year|period|quarter)s?(?: ended| ending)?:? ?(?P<date>{_DATE})",
+    re.IGNORECASE,
 )
 _REGISTRANT = re.compile(
     r"\( ?(?:exact ?name|name) ?of ?(?:the ?)?(?:small ?business ?issuer|registrant|issuer|issuing entity)[^()]{0,80}"
@@ -51,27 +57,36 @@ _FILE_NUMBER = re.compile(
     r"(?:[\d]{1,3}[-‐‑–][\d]{3,6}(?:[-‐‑–]\d{1,3})?)?",
     re.IGNORECASE,
 )
+_BARE_FILE_NUMBER = re.compile(r"\b(?:0|1|2|000|001|002|333)-\d{4,6}(?:-\d{2})?\b")
+_NO_SYMBOL = frozenset({"NYSE", "NASDAQ", "NONE", "THE", "NA"})
 _RULE = re.compile(r"[_=*–—-]{4,}")
 _SYMBOL = re.compile(
-    r"(?i:par value|stated value|shares?|common stock|units?|no par)[^A-Za-z]{0,14}(?i:per (?:common )?share|of \$?[\d.]+)?"
+    r"(?i:par value|stated value|shares?|common stock|units?|no par)[^A-Za-z]{0,14}(?i:per (?:common "
+    r")?share|of \$?[\d.]+)?"
     r"[ ,|)]{1,12}(?P<symbol>[A-Z]{1,5}(?:[./-][A-Z]{1,2})?)[ |]{1,12}"
     r"(?i:(?:the )?(?:new york stock|nasdaq|nyse|chicago stock|cboe))"
 )
 _EVENT_DATE = re.compile(
-    rf"date ?of ?(?:the )?(?:report|earliest event reported)[^.;]{{0,60}}?:? ?(?P<date>{_DATE})(?: ?\( ?(?P<event>{_DATE}) ?\))?",
+    rf"date ?of ?(?:the )?(?:report|earliest event reported)[^.;]{{0,60}}?:? ?(?P<date>{_DATE})(?: ?\( "
+    rf"?(?P<event>{_DATE}) ?\))?",
     re.IGNORECASE,
 )
 _DATE_ABOVE = re.compile(rf"(?P<date>{_DATE}) ?(?:\(|date of report)[^.]{{0,20}}?date of", re.IGNORECASE)
 _ISSUER = re.compile(
-    r"issuer name (?:and|&) ticker or trading symbol[^A-Za-z]{0,200}(?P<name>[A-Z][^\[\]|]{1,80}?) ?\[ ?(?P<ticker>[A-Z.]{1,6}) ?\]",
+    r"issuer name (?:and|&) ticker or trading symbol[^A-Za-z]{0,200}(?P<name>[A-Z][^\[\]|]{1,80}?) ?\[ "
+    r"?(?P<ticker>[A-Z.]{1,6}) ?\]",
     re.IGNORECASE,
 )
 _SELF_NAMES = (
     re.compile(r"[Tt]he (?:terms?|words?) [“\"]?(?P<name>[A-Z][\w&.,'’ -]{1,60}?),?[”\"]", re.UNICODE),
     re.compile(
-        r"(?:refers?|mean|reference is made) (?:only |collectively )?to (?:the )?(?P<name>[A-Z][\w&.,'’ -]{2,60}?)(?:,? (?:and|together|or|a|an|excluding|its)\b|\.? ?[(;])"
+        r"(?:refers?|mean|reference is made) (?:only |collectively )?to (?:the )?(?P<name>[A-Z][\w&.,'’ "
+        r"-]{2,60}?)(?:,? (?:and|together|or|a|an|excluding|its)\b|\.? ?[(;])"
     ),
-    re.compile(r"(?P<name>[A-Z][\w&.,'’ -]{2,60}?),? (?:and|AND) (?:its |ITS )?(?:[Cc]onsolidated |CONSOLIDATED )?(?:[Ss]ubsidiaries|SUBSIDIARIES)"),
+    re.compile(
+        r"(?P<name>[A-Z][\w&.,'’ -]{2,60}?),? (?:and|AND) (?:its |ITS )?(?:[Cc]onsolidated |CONSOLIDATED "
+        r")?(?:[Ss]ubsidiaries|SUBSIDIARIES)"
+    ),
 )
 
 
@@ -113,12 +128,11 @@ def read_cover(text: str) -> Cover | None:
     reported, event = _event_dates(head[: place + 4000])
     if form.startswith("6-K") and event is None:  # a report of a foreign issuer shows its date without a caption
         reported = event = _first_day(head[place : place + 1500])
-    periodic = form.removesuffix("/A")[:4] in ("10-K", "10-Q", "20-F", "40-F", "11-K")
     return Cover(
         form=form,
         registrant=_registrant(head),
-        symbol=(m := _SYMBOL.search(head)) and m["symbol"],
-        period_end=parse_date(period["date"]) if period and periodic else None,
+        symbol=next((m["symbol"] for m in _SYMBOL.finditer(head) if m["symbol"] not in _NO_SYMBOL), None),
+        period_end=parse_date(period["date"]) if period and (is_annual(form) or is_quarterly(form)) else None,
         reported=reported,
         event=event,
     )
@@ -129,6 +143,9 @@ def _form_on_cover(head: str) -> tuple[str, int] | None:
     commission = _COMMISSION.search(head[:5000])
     if commission is None:
         return None
+    proxy = re.search(r"schedule 14a\b", head[: commission.end() + 400], re.IGNORECASE)
+    if proxy:
+        return "DEF 14A", proxy.start()
     for match in _FORM.finditer(head[: commission.end() + 3000]):
         if match.start() > commission.end() + 1500:
             break
@@ -140,31 +157,26 @@ def _form_on_cover(head: str) -> tuple[str, int] | None:
     return None
 
 
-def canonical_form(form: str) -> str:
-    """Return a form as EDGAR writes it: `10K` → `10-K`, `10-q/a` → `10-Q/A`, `10KSB` → `10-KSB`."""
-    text = re.sub(r"[‐‑–— ]", "-", form.strip().upper())
-    text = re.sub(r"-?/-?", "/", text)
-    text = re.sub(r"^(10|20|40|8|6|11)-?([KQF])", r"\1-\2", text)
-    return re.sub(r"^([SFN])-?(\d)", r"\1-\2", text)
-
-
 def _registrant(head: str) -> str | None:
-    """Return the name above "(Exact name of registrant …)", or below the file number where there is no such caption."""
+    """Return the name above "(Exact name of registrant …)"; without such a caption, or with an empty one, the name
+    behind a file number, as covers of several registrants and a few others have it."""
     caption = _REGISTRANT.search(head)
     if caption:
-        before = head[max(0, caption.start() - 240) : caption.start()]
-        return _last_name(before)
-    number = _FILE_NUMBER.search(head)
-    if number:
+        return _last_name(head[max(0, caption.start() - 240) : caption.start()])
+    for number in [*_FILE_NUMBER.finditer(head), *_BARE_FILE_NUMBER.finditer(head)][:12]:
         after = head[number.end() : number.end() + 90].lstrip(" _-:.")
-        known = _known_prefix(after)
-        if known:
-            return known
-        shouted = re.match(r"[A-Z][A-Z0-9&.,'’ -]{3,60}(?= [A-Z][a-z]| \()", after)
-        if shouted:
-            legal = re.match(r".{2,60}?\b(?:INC|INCORPORATED|CORPORATION|CORP|COMPANY|CO|LTD|LIMITED|PLC|LLC)\b\.?", shouted[0])
-            return (legal or shouted)[0].strip(" ,")
+        name = _known_prefix(after) or _legal_prefix(after)
+        if name:
+            return name
     return None
+
+
+def _legal_prefix(text: str) -> str | None:
+    """Return the name with a legal form at the beginning of a text (MICROSOFT CORPORATION WASHINGTON 91-…)."""
+    legal = re.match(
+        r"[A-Z0-9][\w&.,'’ -]{1,60}?\b(?i:inc|incorporated|corporation|corp|company|ltd|limited|plc|llc)\b\.?", text
+    )
+    return legal[0].strip(" ,") if legal else None
 
 
 def _last_name(before: str) -> str | None:
@@ -172,7 +184,12 @@ def _last_name(before: str) -> str | None:
     before = before.rstrip(" _-–—*=")
     start = max((m.end() for pattern in (_FILE_NUMBER, _RULE) for m in pattern.finditer(before)), default=0)
     name = before[start:]
-    name = re.sub(r"^.*(?:\bto|\bOR|number:?|file no\.?:?|20549|report(?:ed)?\)|\.jpg\)|19[34][34])[ _.]+(?=[A-Z0-9])", "", name, count=1)
+    name = re.sub(
+        r"^.*(?:\bto|\bOR|number:?|file no\.?:?|20549|report(?:ed)?\)|\.jpg\)|19[34][34]|14a-12)[ _.]+(?=[A-Z0-9])",
+        "",
+        name,
+        count=1,
+    )
     for found in find_dates(name)[::-1]:
         name = name[found[1] :]
         break
@@ -236,6 +253,8 @@ def name_in_body(text: str) -> tuple[str, str] | None:
     for pattern in _SELF_NAMES:
         for match in pattern.finditer(head):
             name = match["name"].strip(" ,")
-            if re.search(r"\b(?:Inc|Corp|Corporation|Company|Co|Ltd|Limited|plc|PLC|LLC|L\.P|LP|Trust|Group)\.?$", name):
+            if re.search(
+                r"\b(?:Inc|Corp|Corporation|Company|Co|Ltd|Limited|plc|PLC|LLC|L\.P|LP|Trust|Group)\.?$", name
+            ):
                 return name, "body: what the document calls itself"
     return None

@@ -4,15 +4,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from finrag_pipelines.parsing.headings import Candidate
+from finrag_pipelines.parsing.headings import ACCEPTABLE, Candidate
 from finrag_pipelines.parsing.item_schemes import Item, Scheme
 from finrag_pipelines.parsing.model import Heading, Layout, Section
 from finrag_pipelines.parsing.pointers import find_pointer
 from finrag_pipelines.parsing.title_headings import page_of_label, wordings
-from finrag_pipelines.parsing.title_match import letters
+from finrag_pipelines.parsing.title_match import letters, line_span
 
 INDEX_KEY = "Cross Reference Index"
-_PAGES = re.compile(r"(?<![\w-])(F-\d{1,3}|\d{1,3})(?:\s?[-–]\s?(\d{1,3}))?(?![\w-])")
+_SPAN = r"(?:F-)?\d{1,3}(?:\s?[-–]\s?\d{1,3})?"
+# The pages of a row end its line; a footnote may follow them ("82, (a)").
+_PAGES = re.compile(rf"(?<![\w.,$-])({_SPAN}(?:,\s?{_SPAN}){{0,9}})(?:,?\s?\([a-z]\))?[ \t|*]{{0,9}}$", re.MULTILINE)
+_RANGE = re.compile(r"(\d{1,3})(?:\s?[-–]\s?(\d{1,3}))?")
+_PLACED_BY_PAGE = 600_000  # items that may be as long as this begin a page, so that the page alone can place them
 _FOOTNOTE_MARK = re.compile(r"\(([a-z]|\d)\)\s*$|^\(([a-z]|\d)\)\W*$")
 _RUN_IN = re.compile(r"[.:]\s|\s[-–—]\s")
 _ROW_LIMIT = 600  # characters of a row that are read
@@ -93,30 +97,47 @@ def resolve_index(
     return sections, tuple(sorted(headings, key=lambda h: (h.start, h.end, h.key)))
 
 
+def place_by_contents(
+    layout: Layout, candidates: Sequence[Candidate], missing: Sequence[Item]
+) -> tuple[tuple[Item, Candidate, tuple[str, ...]], ...]:
+    """Place `missing` items by the page that the contents list gives: at their title there, or, for items that begin
+    a page, at its start. Each comes with a candidate made for the place and the flags that say how it was found."""
+    wanted = {item.key for item in missing}
+    rows = [row for row in _rows(layout, candidates) if row.item.key in wanted]
+    placed = []
+    for row in rows:
+        place = _locate(layout, row, (0, row.end))
+        if place is None or (place[2] == "page" and row.item.largest < _PLACED_BY_PAGE):
+            continue
+        start, end, reason = place
+        title = " ".join(layout.text[start:end].split())[:200] or row.item.titles[0]
+        made = Candidate((row.item,), (ACCEPTABLE,), start, end, title, (row.item.number,), numbered=False)
+        placed.append((row.item, made, () if reason == "title on the page" else ("located_by_page",)))
+    return tuple(placed)
+
+
 def _rows(layout: Layout, candidates: Sequence[Candidate]) -> list[_Row]:
     """The rows of the index: the last contents entry of each item, if there are enough of them close together."""
     entries = [c for c in candidates if c.contents and c.items and c.at_line_start]
     latest = {entry.key: entry for entry in entries}
     ordered = sorted(latest.values(), key=lambda c: c.start)
     rows = []
-    for entry, following in zip(ordered, [*ordered[1:], None], strict=True):
-        if following is not None:
-            end = following.start
-        else:
-            blank = layout.text.find("\n", entry.end)
-            end = len(layout.text) if blank < 0 else blank + 1
+    for i, entry in enumerate(ordered):
+        end = ordered[i + 1].start if i + 1 < len(ordered) else line_span(layout.text, entry.end)[1] + 1
+        end = min(end, len(layout.text))
         told = layout.text[entry.end : min(end, entry.end + _ROW_LIMIT)]
-        spans = list(_PAGES.finditer(told))
-        page = spans[0] if spans else None
+        pages = _PAGES.search(told)
+        printed = " ".join(pages.group(1).split()) if pages else ""
+        ranges = tuple((int(m.group(1)), int(m.group(2) or m.group(1))) for m in _RANGE.finditer(printed))
         mark = next((m for line in told.split("\n") if (m := _FOOTNOTE_MARK.search(line.strip()))), None)
         rows.append(
             _Row(
                 next(item for item in entry.items if item.key == entry.key),
                 entry,
                 end,
-                page.group(1) if page else None,
-                tuple((int(m.group(1)), int(m.group(2) or m.group(1))) for m in spans if m.group(1).isdigit()),
-                ", ".join(" ".join(m.group().split()) for m in spans),
+                re.split(r"\s?[-–,]\s?(?=\d)", printed.removeprefix("F-"))[0] if printed else None,
+                ranges,
+                printed,
                 (mark.group(1) or mark.group(2)) if mark else None,
             )
         )
@@ -159,4 +180,6 @@ def _row_pointer(layout: Layout, row: _Row, index_end: int) -> str | None:
         )
         if note:
             return find_pointer(note.group(1)) or "note of the index"
-    return f"pages {row.pages}" if row.page else None
+    if row.page is None:
+        return None
+    return f"page {row.pages}" if row.pages == row.page else f"pages {row.pages}"

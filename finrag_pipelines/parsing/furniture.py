@@ -31,6 +31,14 @@ _CONTENTS = re.compile(
 )
 
 
+_HEADS = re.compile(
+    r"\b(?:years?|months?|quarters?|weeks?|periods?) ended\b|^\W*(?:in |\$ in |dollars in |amounts in )?(?:millions|thousands|billions)\b"
+    r"|\((?:in|\$|dollars|amounts)[^()]*(?:millions|thousands|billions)|\b(?:19|20)\d\d\s+(?:19|20)\d\d\b"
+    r"|^\W*(?:january|february|march|april|may|june|july|august|september|october|november|december)\s+\d{1,2},?\W*(?:20\d\d\W*)?$",
+    re.I,
+)
+
+
 @dataclass(frozen=True)
 class Furniture:
     """For each page the kind of each line that is furniture (None for text), and the label printed on it."""
@@ -74,6 +82,7 @@ class _Candidate:
     label: str
     offset: int
     alone: bool
+    page: int
 
 
 def _candidates(lines: Sequence[Line], edges: tuple[list[int], list[int]], index: int) -> list[_Candidate]:
@@ -91,16 +100,16 @@ def _candidates(lines: Sequence[Line], edges: tuple[list[int], list[int]], index
                     continue
                 style = prefix or ("roman" if not number.isdigit() else "")
                 label = f"{prefix}-{number}" if prefix else number
-                found.append(_Candidate(i, edge, style, label, value - index, True))
+                found.append(_Candidate(i, edge, style, label, value - index, True, index))
                 continue
             if len(text) > 120 or is_sentence_like(lines[i]):
                 continue
             if match := _LAST.search(text):
                 prefix = (match["prefix"] or "").upper()
                 label = f"{prefix}-{match['number']}" if prefix else match["number"]
-                found.append(_Candidate(i, edge, f"last{prefix}", label, int(match["number"]) - index, False))
+                found.append(_Candidate(i, edge, f"last{prefix}", label, int(match["number"]) - index, False, index))
             if match := _FIRST.match(text):
-                found.append(_Candidate(i, edge, "first", match["number"], int(match["number"]) - index, False))
+                found.append(_Candidate(i, edge, "first", match["number"], int(match["number"]) - index, False, index))
     return found
 
 
@@ -118,13 +127,26 @@ def _label_pages(
     )
     needed = 1 if len(pages) == 1 else 2 if len(pages) < 8 else 3
     labels: list[str | None] = []
+    chosen: list[_Candidate | None] = []
     for index, found in enumerate(candidates):
         good = [c for c in found if steps[c.edge, c.style, c.offset] >= (needed if c.alone else max(needed, 2))]
         if not good:
-            labels.append(None)
+            chosen.append(None)
             continue
         best = max(good, key=lambda c: (c.alone, steps[c.edge, c.style, c.offset], c.edge))
-        labels.append(best.label)
+        chosen.append(best)
+    for index, found in enumerate(candidates):
+        # A number of its own between two numbered pages: a page without a number shifted the count.
+        before = next((c for c in reversed(chosen[max(0, index - 3) : index]) if c), None)
+        after = next((c for c in chosen[index + 1 : index + 4] if c), None)
+        if chosen[index] is None and before and after and before.style == after.style:
+            low, high = (before.offset + before.page, after.offset + after.page)
+            fits = [c for c in found if c.alone and c.style == before.style and low < c.offset + index < high]
+            chosen[index] = fits[0] if fits else None
+    for index, best in enumerate(chosen):
+        labels.append(best.label if best else None)
+        if best is None:
+            continue
         if best.alone:
             kinds[index][best.line] = ElementKind.PAGE_NUMBER
         else:
@@ -156,6 +178,8 @@ def _mark_running(
                 if kinds[index][i] is not None:
                     continue
                 key = _key(lines[i])
+                if _HEADS.search(lines[i].text):
+                    break  # the head of a table that goes on over pages
                 if seen[edge, key] < needed or len(key) > 160 or not any(ch.isalpha() for ch in key):
                     break
                 if sum(ch == "#" for ch in key) > 2 and not any(len(word) > 3 for word in key.split()):
@@ -195,7 +219,7 @@ def _mark_contents(lines: Sequence[Line], kinds: list[ElementKind | None], pages
         return
     numbers = [number for _, number in entries if number is not None]
     rising = sum(b >= a for a, b in zip(numbers, numbers[1:], strict=False))
-    orderly = len(numbers) > 3 and rising >= 0.85 * (len(numbers) - 1) and numbers[-1] > numbers[0]
+    orderly = len(numbers) > 3 and rising >= 0.85 * (len(numbers) - 1) and max(numbers) > numbers[0]
     listed = leaders >= 4 and leaders >= 0.6 * len(entries) and orderly
     named = items >= 4 or (titled is not None and titled <= entries[0][0])
     # A list without a title: one whole number a line, never falling, and hardly anything else on the page.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from finrag_pipelines.parsing.item_schemes import Item, Scheme
 from finrag_pipelines.parsing.model import ElementKind, Layout
-from finrag_pipelines.parsing.title_match import letters, match_title
+from finrag_pipelines.parsing.title_match import letters, line_span, match_title
 
 # "I TEM" is what small capitals become; no run in this module's patterns is unbounded, so that none can backtrack far.
 _ITEM = re.compile(r"\b(?:i ?tems?|i t e m(?: s)?)(?![a-z’'])", re.IGNORECASE)
@@ -48,6 +48,7 @@ _CONTINUED = re.compile(r"\W{0,8}continued\b|\W{0,8}cont[’'.]?d\b", re.IGNOREC
 
 _BARE_NUMBER = re.compile(r"^[ \t]{0,60}(\d{1,2}[A-C]?)\.?[ \t]{1,20}(?=[A-Z])", re.MULTILINE)
 
+_WHOLE_TITLE = 0.8  # similarity below which a mention inside a line is none that could be a heading
 _FEW = 5  # titled item headings, below which other spellings are tried
 _HEADER_PENALTY = 6.0
 _NEAR = 3_000  # characters between neighbours in a contents list, entries of an item's own contents included
@@ -110,7 +111,7 @@ def part_lines(layout: Layout) -> tuple[PartLine, ...]:
     """Return the lines that name a part of the form (`PART II - OTHER INFORMATION`) and little else, in order."""
     found: list[PartLine] = []
     for match in _PART.finditer(layout.text):
-        start, end = _line(layout.text, match.start())
+        start, end = line_span(layout.text, match.start())
         if end - match.end() > 60 or match.start() - start > 60:
             continue
         before = layout.text[start : match.start()].strip(_MARKUP)
@@ -168,7 +169,7 @@ def _without_the_word(layout: Layout, scheme: Scheme, headers: Marks) -> list[Ca
         best = max(matches, key=lambda m: m.similarity, default=None)
         if best is None or best.similarity < 0.8 or headers.hold(match.start(1)):
             continue
-        line_end = _line(layout.text, best.end)[1]
+        line_end = line_span(layout.text, best.end)[1]
         found.append(
             Candidate(
                 items=items,
@@ -196,11 +197,6 @@ def _trust_only_headers(candidates: tuple[Candidate, ...]) -> tuple[Candidate, .
             candidate = replace(candidate, scores=tuple(s + _HEADER_PENALTY for s in candidate.scores))
         result.append(candidate)
     return tuple(result)
-
-
-def _line(text: str, offset: int) -> tuple[int, int]:
-    end = text.find("\n", offset)
-    return text.rfind("\n", 0, offset) + 1, len(text) if end < 0 else end
 
 
 @dataclass(frozen=True)
@@ -251,7 +247,7 @@ def _read(text: str, match: re.Match[str], scheme: Scheme) -> _Seen | None:
     items = scheme.numbered(numbers[0])
     if not items and len(numbers[0]) > 3:
         return None
-    line_start = text.rfind("\n", 0, match.start()) + 1
+    line_start = line_span(text, match.start())[0]
     before = text[max(line_start, match.start() - 80) : match.start()]
     lead = before.strip(_MARKUP)
     bare = lead.lstrip(_QUOTES)
@@ -264,17 +260,17 @@ def _read(text: str, match: re.Match[str], scheme: Scheme) -> _Seen | None:
             title_start = end  # another item follows: this is a header line that lists the page's items
         else:
             title_start = max(_after_separator(text, number.end()), title_start)
-    if not at_line_start and text[title_start : title_start + 1].islower():
-        return None
     matches = [match_title(text, title_start, item.titles if title_start > end else ()) for item in items]
     similarities = tuple(m.similarity for m in matches)
+    if not at_line_start and max(similarities, default=0.0) < _WHOLE_TITLE:
+        return None
     best = max(matches, key=lambda m: m.similarity, default=None)
     title_end = best.end if best and best.similarity >= 0.3 else title_start
     differs = bool(items) and max(similarities) < 0.5 and _names_another(text, title_start, scheme, numbers[0])
-    line_end = _line(text, max(title_end, end))[1]
+    line_end = line_span(text, max(title_end, end))[1]
     if title_end == title_start:  # nothing known: what stands on the line is the title
         title_end = end if "\n" in separator else min(line_end, title_start + 120)
-        line_end = _line(text, title_end)[1]
+        line_end = line_span(text, title_end)[1]
     rest = text[title_end : min(line_end, title_end + 200)]
     if not letters(rest) or (len(rest) <= 60 and not rest.strip().startswith(("“", '"'))):
         printed_title = text[title_start : max(line_end, title_start)] if title_end > title_start else ""
@@ -396,6 +392,7 @@ def _mark_contents(layout: Layout, candidates: tuple[Candidate, ...]) -> tuple[C
         left_out.append(_EMPTY_BODY.search(body.split("\n", 1)[0]) is not None)
         empty.append(sum(c.isalpha() for c in rest) < 40 and not _EMPTY_BODY.search(rest) and following < len(text))
     result = list(candidates)
+    clear = Counter(c.key for c in candidates if _is_clear(c))
     for run in _runs(candidates):
         last = max((i for i in run if pages[i] or empty[i] or left_out[i]), default=None)
         if last is None:
@@ -403,8 +400,8 @@ def _mark_contents(layout: Layout, candidates: tuple[Candidate, ...]) -> tuple[C
         entries = [i for i in run if i <= last]
         with_page = sum(pages[i] is not None for i in entries)
         blank = sum(empty[i] for i in entries)
-        elsewhere = {c.key for i, c in enumerate(candidates) if i not in run and not c.doubts and c.has_title}
-        repeated = sum(candidates[i].key in elsewhere for i in entries)
+        inside = Counter(candidates[i].key for i in run if _is_clear(candidates[i]))
+        repeated = sum(clear[candidates[i].key] > inside[candidates[i].key] for i in entries)
         listed = with_page >= 3 and with_page >= 0.4 * sum(not left_out[i] for i in entries)
         # Titles without pages are a list only where the items come again: an asset-backed issuer omits a whole part.
         if listed or (len(entries) >= 5 and blank >= 0.8 * len(entries) and repeated >= 0.5 * len(entries)):
@@ -416,9 +413,13 @@ def _mark_contents(layout: Layout, candidates: tuple[Candidate, ...]) -> tuple[C
     )
 
 
+def _is_clear(candidate: Candidate) -> bool:
+    return candidate.has_title and not candidate.doubts
+
+
 def _page_at_line_end(text: str, candidate: Candidate, following: int) -> str | None:
     """Read the page of an entry whose title is worded otherwise, or that has entries of its own, at its line's end."""
-    line_end = min(_line(text, candidate.end)[1], following)
+    line_end = min(line_span(text, candidate.end)[1], following)
     line = text[candidate.end : line_end]
     found = _LINE_NUMBER.search(line)
     return found.group().strip() if found and len(line) < 200 else None
@@ -427,21 +428,20 @@ def _page_at_line_end(text: str, candidate: Candidate, following: int) -> str | 
 def _runs(candidates: tuple[Candidate, ...]) -> list[list[int]]:
     """Split the candidates where they lie far apart or where an item comes a second time."""
     runs: list[list[int]] = []
-    seen: set[tuple[str, str]] = set()
+    seen: set[str] = set()
     for i, candidate in enumerate(candidates):
-        mark = (candidate.key, letters(candidate.title)[:24] if candidate.has_title else "")
         near = i > 0 and candidate.start - candidates[i - 1].end < _NEAR
-        if not near or mark in seen or not runs:
+        if not near or candidate.key in seen or not runs:
             runs.append([])
             seen = set()
         runs[-1].append(i)
-        seen.add(mark)
+        seen.add(candidate.key)
     return runs
 
 
 def _mark_repeated(text: str, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
     """Lower the later ones of equal lines, and all of those without a title that come on many pages."""
-    lines = [letters(text[c.start : _line(text, c.start)[1]][:120]) + letters(c.title)[:40] for c in candidates]
+    lines = [letters(text[c.start : line_span(text, c.start)[1]][:120]) + letters(c.title)[:40] for c in candidates]
     counts = Counter(line for line, c in zip(lines, candidates, strict=True) if not c.contents)
     seen: Counter[str] = Counter()
     result = []

@@ -1,7 +1,7 @@
 """HTML filings to a layout: inline XBRL, the HTML of 1999 to 2008, press releases, fund notices.
 
-lxml gives the tree and the tables' grid. unstructured is not used for HTML: its elements carry no offsets, its tables no
-column spans, and a 4 MB filing takes it several times as long.
+lxml gives the tree and the tables' grid. unstructured is not used for HTML: its elements carry no offsets, its tables
+no column spans, and a 4 MB filing takes it several times as long.
 """
 
 import re
@@ -23,6 +23,7 @@ def read_html(content: bytes) -> Layout:
     metadata, body = _unwrap(content)
     root, flags = parse_markup(body)
     stream = walk(root, deadline)
+    del root  # the tree of a large filing takes more memory than its layout
     if stream.title:
         metadata["title"] = stream.title
     return lay_out(stream, Kind.HTML, metadata, flags, deadline)

@@ -1,19 +1,22 @@
-"""One pass over an HTML tree: blocks of text, tables as raw cells, page breaks, link targets and facts, in reading order.
+"""One pass over an HTML tree: blocks of text, tables as raw cells, page breaks, link targets and facts, in order.
 
-Nothing is judged here: what is a heading, a real table or a page number is decided by the modules that read this stream.
+Nothing is judged here: what is a heading, a real table or a page number is decided by those who read this stream.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lxml import etree
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from finrag_pipelines.parsing.inline_xbrl import FACT_TAGS, Header, Tag, hidden_tags, open_tag
 from finrag_pipelines.parsing.limits import Deadline
 from finrag_pipelines.parsing.markup import HEADING_TAGS, Declared, clean, declared
 
 MAX_SPAN = 1000
+_MAX_REACHING = 100  # cells of rows above that reach into a row; more is no table that anybody reads
+_CLOSED: list[str] = []  # shared by all finished blocks: a list of their own each would cost as much as their text
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SPACES = re.compile(r"\s+")
 _NOT_SHOWN = frozenset(
@@ -65,13 +68,14 @@ class Look(NamedTuple):
 class Block:
     """A stretch of text without a block boundary inside. `offset` is its place in the canonical text, once it has one.
 
-    `bold`, `italic`, `underline`, `linked` and `superscript` count characters, out of the `visible` ones. `points` is the
-    size of the first letters (0 where none is declared), `role` is `header` or `footer` where the container says that this is a running line.
+    `bold`, `italic`, `underline`, `linked` and `superscript` count characters, out of the `visible` ones. `points` is
+    the size of the first letters (0 where none is declared), `role` is `header` or `footer` where the container says
+    that this is a running line.
     """
 
     __slots__ = (
-        "bold", "centered", "heading", "indent", "italic", "item", "linked", "links", "offset", "parts", "points", "role", "size",
-        "superscript", "tags", "text", "underline", "visible",
+        "bold", "centered", "heading", "indent", "italic", "item", "linked", "links", "offset", "parts", "points",
+        "role", "size", "superscript", "tags", "text", "underline", "visible",
     )  # fmt: skip
 
     def __init__(self, text: str = "") -> None:
@@ -82,8 +86,8 @@ class Block:
         self.visible = len(text)
         self.centered = self.heading = self.item = False
         self.indent = self.points = 0.0
-        self.links: list[tuple[str, int, int]] = []
-        self.tags: list[Tag] = []
+        self.links: Sequence[tuple[str, int, int]] = ()
+        self.tags: Sequence[Tag] = ()
         self.offset: int | None = None
         self.role = ""
 
@@ -129,7 +133,7 @@ Item = Block | PageBreak | RawTable
 
 @dataclass
 class Stream:
-    """What the walk found: items in reading order, facts, declarations, and the block each link target stands before."""
+    """What the walk found: items in reading order, facts, declarations, and where each link target stands."""
 
     items: list[Item] = field(default_factory=list)
     tags: list[Tag] = field(default_factory=list)
@@ -150,7 +154,8 @@ class _Frame:
         self.reaching: list[tuple[RawCell, int]] = []
 
     def open_row(self) -> None:
-        self.reaching = [(cell, rows - 1) for cell, rows in self.reaching if rows > 1]
+        reaching = [(cell, rows - 1) for cell, rows in self.reaching if rows > 1]
+        self.reaching = sorted(reaching, key=lambda pair: pair[0].column)[:_MAX_REACHING]
         self.table.rows.append(RawRow(covered=[cell for cell, _ in self.reaching]))
 
     def open_cell(self, span: int, rowspan: int, head: bool) -> RawCell:
@@ -158,7 +163,7 @@ class _Frame:
             self.open_row()
         row = self.table.rows[-1]
         column = row.cells[-1].column + row.cells[-1].span if row.cells else 0
-        for cell in sorted(row.covered, key=lambda cell: cell.column):
+        for cell in row.covered:
             if cell.column < column + span and column < cell.column + cell.span:
                 column = cell.column + cell.span
         opened = RawCell(column, span, rowspan, head)
@@ -181,6 +186,7 @@ class _Walk:
         self.look = Look()
         self.looks: list[Look] = []
         self.open_tags: list[Tag] = []
+        self.new_tags: list[Tag] = []
         self.link: str | None = None
         self.waiting: list[str] = []
         self.breaks = 0
@@ -236,6 +242,7 @@ class _Walk:
         elif tag in FACT_TAGS:
             found = open_tag(element)
             self.open_tags.append(found)
+            self.new_tags.append(found)
             self.stream.tags.append(found)
         elif said.gap and self.block.size:
             self.add(" ")
@@ -290,13 +297,14 @@ class _Walk:
 
     def close_fact(self, found: Tag) -> None:
         if found.begin is None:
+            self.new_tags.remove(found)
             return
         if self.block.size or self.last is None:
             found.finish = (self.block, self.block.size)
         else:
             found.finish = (self.last, len(self.last.text))
         if found.begin[0] is found.finish[0]:
-            found.begin[0].tags.append(found)
+            found.begin[0].tags = (*found.begin[0].tags, found)
 
     def hidden(self, element: etree._Element) -> None:
         """Keep the title, the declarations and the facts of an element whose text is not shown."""
@@ -373,14 +381,15 @@ class _Walk:
         for name in self.waiting:
             self.stream.targets.setdefault(name, (block, block.size))
         self.waiting.clear()
-        for tag in self.open_tags:
-            if tag.begin is None:
-                tag.begin = (block, block.size)
+        for tag in self.new_tags:
+            tag.begin = (block, block.size)
+        self.new_tags.clear()
         if self.link:
+            start = block.size
             if block.links and block.links[-1][0] == self.link:
-                block.links[-1] = (self.link, block.links[-1][1], block.size + length)
-            else:
-                block.links.append((self.link, block.size, block.size + length))
+                start = block.links[-1][1]
+                block.links = block.links[:-1]
+            block.links = (*block.links, (self.link, start, block.size + length))
 
     def measure(self, block: Block, visible: int) -> None:
         look = self.look
@@ -415,7 +424,7 @@ class _Walk:
             self.block.indent = 0.0
             return
         self.block.text = "".join(self.block.parts).rstrip()
-        self.block.parts = []
+        self.block.parts = _CLOSED
         if self.block.text:
             self.container.append(self.block)
             self.last = self.block

@@ -1,10 +1,10 @@
-"""Inline XBRL: contexts and units of the hidden header, and the facts that tags in the text state. No text is made here."""
+"""Inline XBRL: contexts and units of the hidden header, and the facts that tags in the text state."""
 
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from lxml import etree
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from finrag_pipelines.parsing.model import Fact
 
@@ -40,7 +40,7 @@ class Context:
         return None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Tag:
     """A fact's tag as met on the walk: what it says, and where its text begins and ends (None while unknown)."""
 

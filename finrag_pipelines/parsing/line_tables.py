@@ -19,8 +19,8 @@ _NUMBER = re.compile(
 )
 _DASH = re.compile(r"[$£€¥]?[(]?[-–—−]{1,3}[)]?%?[)]?(?:\(\w{1,2}\))?")
 _SIGN = re.compile(r"\(?(?:US|U\.S\.|C|CA|A|HK|NT|R)?[$£€¥₹]\(?|RMB|USD|EUR|Rs\.?|\(")
-_CLOSE = re.compile(r"\)?%?\)?|pts\.?|bps|pp|ppts?|points?|\)?pts|x")
-_NOTHING = re.compile(r"N/?[MA]|n/?[ma]|n\.m\.|n\.a\.|N\.M\.|N\.A\.|\*+|nm|NMF|nil|None|不适用")
+_CLOSE = re.compile(r"\)?%?\)?|pts?\.?|bps|pp|ppts?|points?|\)?pts|x|years?|months?|days")
+_NOTHING = re.compile(r"N/?[MA]|n/?[ma]|n\.m\.|n\.a\.|N\.M\.|N\.A\.|\*+|nm|NMF|nil|None|Flat|flat|Even|不适用")
 _MARK = re.compile(r"\((?:\w|\d{1,2}|i{1,3})\)")
 _YEAR = re.compile(r"(?:FY|F|CY)?(?:19|20)\d\d[EA]?(?:\(\w\))?[*,]?|[12]Q'?\d\d|Q[1-4]'?(?:\d\d)?")
 _DATE = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-](?:\d{2}|\d{4})|\d{4}[/.-]\d{1,2}[/.-]\d{1,2}")
@@ -36,12 +36,18 @@ _DAY = re.compile(
     r"|nov(?:ember)?|dec(?:ember)?)\.?\s*$",
     re.I,
 )
+_UNAUDITED = re.compile(r"\(?unaudited\)?", re.I)
 _LEADERS = re.compile(r"(?:\s*\.){3,}\s*$|[\s.·…_]+$")
 _SPREADS = re.compile(
     r"\b(?:months?|weeks?|quarters?|years?|fiscal|ended|ending|as of|periods?|(?:19|20)\d\d|january|february|march|april|june"
-    r"|july|august|september|october|november|december|level|vs\.?|change|total)\b|年|期",
+    r"|july|august|september|october|november|december)\b|年|期",
     re.I,
 )
+_FOUR = re.compile(r"\b(?:19|20)\d\d\b")
+_TITLE = re.compile(
+    r"\b(?:statements? of|balance sheets?|financial highlights|selected financial data|notes to)\b", re.I
+)
+_SEVERAL = re.compile(r"\b(?:19|20)\d\d(?:,? and|,) (?:19|20)\d\d\b")
 _LEAD_IN = re.compile(
     r"\b(?:following|follows|below|table|summar\w+|presented|shown|set forth|consisted of)\b|如下", re.I
 )
@@ -85,9 +91,11 @@ def trailing_values(line: Line) -> list[Value]:
 
     A number is a value only where it stands apart from the words before it by more than an ordinary space.
     """
-    words = line.words
+    words = tuple(word for word in line.words if not word.raised)
     if not words:
         return []
+    stop = _before_remark(line, words) if not _is_value_word(line.text, words[-1]) else len(words)
+    words = words[:stop]
     first = len(words)
     while first and _is_value_word(line.text, words[first - 1]):
         first -= 1
@@ -96,6 +104,11 @@ def trailing_values(line: Line) -> list[Value]:
     # What stands an ordinary space after a word is part of the label: "Notes 15 and 16", "December 27, 2014", "net (2)".
     while 0 < first < len(words) and words[first].x0 - words[first - 1].x1 < 1.75 * line.space:
         first += 1
+    if first == 0 and len(words) > 3:
+        # "35 – 39" at the head of a line is its label.
+        glued = next((i for i in range(1, len(words)) if words[i].x0 - words[i - 1].x1 >= 1.75 * line.space), 0)
+        if glued == 3 and _DASH.fullmatch(_of(line, words[1])):
+            first = 3
     values: list[Value] = []
     pending: Word | None = None
     for word in words[first:]:
@@ -121,6 +134,20 @@ def trailing_values(line: Line) -> list[Value]:
     return values
 
 
+def _before_remark(line: Line, words: Sequence[Word]) -> int:
+    """Return how many words stand before a remark in the last column of a row; all of them where there is none."""
+    cut = len(words) - 1
+    while cut > 0 and words[cut].x0 - words[cut - 1].x1 < 1.75 * line.space:
+        cut -= 1
+    if cut < 2 or not (
+        _is_value_word(line.text, words[cut - 1]) and any(ch.isdigit() for ch in _of(line, words[cut - 1]))
+    ):
+        return len(words)
+    before = words[cut - 2]
+    apart = words[cut - 1].x0 - before.x1 >= 1.75 * line.space or _SIGN.fullmatch(_of(line, before)) is not None
+    return cut if apart and not _is_year(_of(line, words[cut - 1])) else len(words)
+
+
 def _of(line: Line, word: Word) -> str:
     return line.text[word.start : word.end]
 
@@ -139,7 +166,7 @@ def segments(line: Line) -> list[Value]:
         if pieces and word.x0 - pieces[-1].x1 < 1.75 * line.space:
             pieces[-1] = pieces[-1]._replace(end=word.end, x1=word.x1)
         else:
-            pieces.append(Value(*word))
+            pieces.append(Value(*word[:4]))
     return pieces
 
 
@@ -181,6 +208,9 @@ def find_grids(lines: Sequence[Line], begin: int = 0, stop: int | None = None) -
     values = [trailing_values(line) if begin <= i < stop else [] for i, line in enumerate(lines)]
     periods = [_is_period_row(line, found) for line, found in zip(lines, values, strict=True)]
     bodies = [bool(found) and not period for found, period in zip(values, periods, strict=True)]
+    for i in range(begin, stop):
+        if periods[i] and _heads_rows(lines, values, bodies, i, stop):
+            periods[i], values[i] = False, []
     grids: list[Grid] = []
     position = floor = begin
     while position < stop:
@@ -200,6 +230,14 @@ def find_grids(lines: Sequence[Line], begin: int = 0, stop: int | None = None) -
             floor = grid.last + 1
         position = last + 1
     return grids
+
+
+def _heads_rows(lines: Sequence[Line], values: list[list[Value]], bodies: list[bool], i: int, stop: int) -> bool:
+    """Say whether a line that is a year stands among the labels: it heads the rows below it, not columns."""
+    below = next((k for k in range(i + 1, min(i + 5, stop)) if bodies[k]), None)
+    if below is None:
+        return False
+    return lines[i].x1 < values[below][0].x0 - lines[i].size and lines[i].x0 <= lines[below].x0 + 2 * lines[i].size
 
 
 def _run(lines: Sequence[Line], bodies: list[bool], periods: list[bool], first: int) -> int:
@@ -308,8 +346,8 @@ def _grid(
     if len(body) < 3 and evidence == 0 and not has_periods:
         return None
     bare = sum(not lines[i].text[: found[0].start].strip() for i, found in rows.items())
-    if evidence == 0 and not has_periods and bare > 0.4 * len(body):
-        return None  # the scale of a chart
+    if not has_periods and (bare > 0.4 * len(body) if evidence == 0 else bare == len(body)):
+        return None  # the scale of a chart, ages in a list of persons
     grid.rows = _rows(lines, rows, first, last)
     return grid
 
@@ -386,25 +424,25 @@ def _find_header(grid: Grid, lines: Sequence[Line], values: list[list[Value]], p
     size = lines[grid.first].size
     table_left = min(lines[i].x0 for i in range(grid.first, grid.last + 1))
     centre = (left + right) / 2
-    page_centre = (table_left + right) / 2
     top, stubs = grid.first, 0
     header: list[int] = []
     i = grid.first - 1
-    while i >= floor and grid.first - i < 30:
+    while i >= floor and grid.first - i < 60:
         line = lines[i]
         text = line.text.strip()
         if abs(line.y - lines[i + 1].y) > 7 * max(size, 1) and not (header and periods[i]):
             break
-        if periods[i] or _heads(line, left, right, page_centre, size):
+        if periods[i] or _heads(lines, i, grid, table_left):
             header.append(i)
             top, stubs = i, 0
         elif text.startswith("(") and parse_units(text) is not None and len(text) < 160:
             header.append(i)
             grid.units = grid.units or text
             top, stubs = i, 0
-        elif not header and stubs < 4 and len(text) < 120 and not SENTENCE_END.search(text) and not values[i]:
-            stubs += 1  # a heading between the columns' heads and the first row, if heads are met above it
-            if ITEM_HEADING.match(text):
+        elif stubs < 4 and len(text) < 120 and not SENTENCE_END.search(text) and not values[i]:
+            # A heading between the columns' heads and the first row, or units beside the heads: if heads follow above.
+            stubs += 1
+            if ITEM_HEADING.match(text) or (header and (line.x1 > left or not _beside(lines, i, header))):
                 break
         else:
             break
@@ -417,6 +455,8 @@ def _find_header(grid: Grid, lines: Sequence[Line], values: list[list[Value]], p
                 break
             top = i
             i -= 1
+    if header:
+        header.extend(k for k in range(min(header), max(header)) if k not in header)
     grid.header = sorted(header)
     i = top - 1
     captions: list[str] = []
@@ -452,8 +492,16 @@ def _find_header(grid: Grid, lines: Sequence[Line], values: list[list[Value]], p
     grid.caption = " ".join(reversed(captions))
     grid.first = top
     if not grid.units:
+        beside_heads = " ".join(lines[k].text.strip() for k in sorted(header) if lines[k].x1 < left)
+        grid.units = beside_heads if parse_units(beside_heads) and len(beside_heads) < 120 else ""
+    if not grid.units:
         grid.units = _units_in([lines[i].text for i in grid.header] + [grid.caption])
     grid.headers = _header_texts(lines, [i for i in grid.header if i in header], columns, centre)
+
+
+def _beside(lines: Sequence[Line], i: int, header: list[int]) -> bool:
+    """Say whether a line stands at the height of the heads found so far, or just above them."""
+    return abs(lines[i].y - max(lines[k].y for k in header)) < 1.6 * lines[i].size
 
 
 def _units_in(texts: Sequence[str]) -> str:
@@ -485,21 +533,37 @@ def _lead_in(lines: Sequence[Line], i: int, floor: int) -> str:
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", joined)[-1]
 
 
-def _heads(line: Line, left: float, right: float, page_centre: float, size: float) -> bool:
-    """Say whether a line without values stands over the columns and not over the labels."""
+def _heads(lines: Sequence[Line], i: int, grid: Grid, table_left: float) -> bool:
+    """Say whether line `i`, which has no values, stands over the columns and not over the labels."""
+    line = lines[i]
+    left, right = grid.columns[0][0], grid.columns[-1][1]
+    size = line.size
     if not line.words or (is_sentence_like(line) and line.x0 < left - 6 * size):
         return False
     pieces = segments(line)
-    if pieces[-1].x1 > right + 8 * size:
+    if _TITLE.search(line.text) or (_FOUR.search(line.text) and _SEVERAL.search(line.text)):
         return False
     if len(pieces) > 1:
-        return (pieces[-1].x0 + pieces[-1].x1) / 2 > left
+        return any((piece.x0 + piece.x1) / 2 > left and piece.x0 < right for piece in pieces)
+    if pieces[-1].x1 > right + 8 * size:
+        return False
     x0, x1 = pieces[0].x0, pieces[0].x1
-    middle = (x0 + x1) / 2
-    if abs(middle - page_centre) < 0.7 * size and x0 < left - 2 * size:
+    middle, page_centre = (x0 + x1) / 2, (table_left + right) / 2
+    level = any(
+        abs(lines[k].y - line.y) < 0.35 * size and k != i and lines[k].words
+        for k in range(max(i - 6, 0), min(i + 14, grid.first))
+    )
+    if level and x0 > table_left + 4 * size:
+        return True  # beside other heads
+    if abs(middle - page_centre) < 0.7 * size and x0 < left - 2 * size and not level:
         return False  # a title over the whole table
     inside = min(x1, right + 3 * size) - max(x0, left - 2 * size)
-    return inside > 0.6 * (x1 - x0) and middle > left - size
+    if inside > 0.6 * (x1 - x0) and middle > left - size:
+        return True
+    nearest = min(abs(middle - (low + high) / 2) for low, high in grid.columns)
+    if x0 < table_left + 4 * size:
+        return False
+    return x1 > left - 2 * size and x1 - x0 < 14 * size and nearest < abs(middle - page_centre)
 
 
 def _header_texts(
@@ -525,7 +589,12 @@ def _header_texts(
         over = []
         for line, piece in pieces:
             text = line.text[piece.start : piece.end].strip()
-            if piece.x1 < left - 0.5 * size or (parse_units(text) and len(text) > 8 and text.startswith("(")):
+            if (
+                piece.x1 < left - 0.5 * size
+                or piece.x0 > columns[-1][1] + 2 * size
+                or _UNAUDITED.fullmatch(text)
+                or (parse_units(text) and len(text) > 8 and text.startswith("("))
+            ):
                 continue
             middle = (piece.x0 + piece.x1) / 2
             if middle < left - 4 * size and piece.x0 < left - 8 * size:
@@ -533,7 +602,8 @@ def _header_texts(
             over.append((text, piece))
         if len(over) < len(columns):
             over = [part for text, piece in over for part in _split_years(text, piece, spans)]
-        for (text, piece), (low, high) in zip(over, _spread(over, spans, size), strict=True):
+        dated = [any(_FOUR.search(text) for _, text in found) for found in texts]
+        for (text, piece), (low, high) in zip(over, _spread(over, spans, dated, size), strict=True):
             for column in range(low, high + 1):
                 texts[column].append((y, text))
             if low == high:
@@ -554,7 +624,9 @@ def _split_years(text: str, piece: Value, spans: list[list[float]]) -> list[tupl
     ]
 
 
-def _spread(over: list[tuple[str, Value]], spans: list[list[float]], size: float) -> list[tuple[int, int]]:
+def _spread(
+    over: list[tuple[str, Value]], spans: list[list[float]], dated: list[bool], size: float
+) -> list[tuple[int, int]]:
     """Say over which columns each piece of one header line stands: (first, last), in order, without overlap.
 
     The placing with the least distance between the middles of pieces and columns; a period like `Year Ended` may
@@ -573,7 +645,7 @@ def _spread(over: list[tuple[str, Value]], spans: list[list[float]], size: float
         found: tuple[float, list[tuple[int, int]]] = (float("inf"), [])
         for low in range(column, n - (k - piece) + 1):
             for high in range(low, n - (k - piece) + 1):
-                here = _distance(over[piece], spans, low, high, size)
+                here = _distance(over[piece], spans, dated, low, high, size)
                 if here >= found[0]:
                     continue
                 rest, placed = best(piece + 1, high + 1)
@@ -585,7 +657,9 @@ def _spread(over: list[tuple[str, Value]], spans: list[list[float]], size: float
     return best(0, 0)[1] if n <= 24 else [(min(i, n - 1), min(i, n - 1)) for i in range(k)]
 
 
-def _distance(piece: tuple[str, Value], spans: list[list[float]], low: int, high: int, size: float) -> float:
+def _distance(
+    piece: tuple[str, Value], spans: list[list[float]], dated: list[bool], low: int, high: int, size: float
+) -> float:
     text, place = piece
     x0, x1 = spans[low][0], spans[high][1]
     middle = (place.x0 + place.x1) / 2
@@ -598,22 +672,29 @@ def _distance(piece: tuple[str, Value], spans: list[list[float]], low: int, high
     if place.x1 < x0 or place.x0 > x1:
         return cost + 20 * size
     wide = place.x1 - place.x0 > 1.2 * max(spans[i][1] - spans[i][0] for i in range(low, high + 1))
-    # Spreading is for what says so: words of time, or a piece that is wider than any of the columns.
-    if _SPREADS.search(text) or wide:
+    # Spreading is for what says so: words of time (but no year over years), or a piece wider than any of the columns.
+    again = _FOUR.search(text) is not None and any(dated[low : high + 1])
+    if (_SPREADS.search(text) or wide) and not again:
         return cost - 0.4 * size * (high - low)
     return cost + 0.8 * size * (high - low)
 
 
 def continues(grid: Grid, previous: Grid, same_page: bool) -> bool:
-    """Say whether a table without headers of its own goes on from the one before it."""
+    """Say whether a table goes on from the one before it, and give it the heads that it lacks."""
+    if same_page:
+        if all(grid.headers):
+            return False
+        filled = []
+        for (low, high), header in zip(grid.columns, grid.headers, strict=True):
+            over = [k for k, (x0, x1) in enumerate(previous.columns) if x0 <= high and low <= x1]
+            filled.append(header or (previous.headers[over[0]] if len(over) == 1 else ""))
+        taken = filled != grid.headers
+        grid.headers = filled
+        return taken
     if any(grid.headers) or len(grid.columns) != len(previous.columns):
         return False
-    if not same_page:
-        return True
-    return all(
-        low <= previous_high and previous_low <= high
-        for (low, high), (previous_low, previous_high) in zip(grid.columns, previous.columns, strict=True)
-    )
+    grid.headers = previous.headers
+    return True
 
 
 def build_table(grid: Grid, lines: Sequence[Line], starts: Sequence[int], inherited: Units | None = None) -> Table:
@@ -632,6 +713,7 @@ def build_table(grid: Grid, lines: Sequence[Line], starts: Sequence[int], inheri
         (code for row in grid.rows for v in row.values if (code := currency_of(lines[row.at].text[v.start : v.end]))),
         None,
     )
+    rates = _rate_columns(grid, lines)
     outline = _Outline()
     for i in range(grid.first, body_first):
         if i not in header_lines and i > max(header_lines, default=-1) and lines[i].text.strip():
@@ -654,6 +736,8 @@ def build_table(grid: Grid, lines: Sequence[Line], starts: Sequence[int], inheri
             raw = lines[at].text[value.start : value.end]
             amount = parse_amount(raw)
             unit, scale = cell_unit(raw, label, header, units, path, currency)
+            if column in rates and unit == currency and currency_of(raw) is None:
+                unit, scale = "percent", 0
             cells.append(
                 Cell(
                     start=starts[at] + value.start,
@@ -673,6 +757,17 @@ def build_table(grid: Grid, lines: Sequence[Line], starts: Sequence[int], inheri
         units=grid.units,
         rows=tuple(rows),
     )
+
+
+def _rate_columns(grid: Grid, lines: Sequence[Line]) -> set[int]:
+    """The columns whose first signed figure is a percentage: the unsigned figures under it are percentages too."""
+    first: dict[int, bool] = {}
+    for row in grid.rows:
+        for value in row.values:
+            raw = lines[row.at].text[value.start : value.end]
+            if "%" in raw or currency_of(raw) is not None:
+                first.setdefault(_column_of(value, grid.columns), "%" in raw)
+    return {column for column, percent in first.items() if percent}
 
 
 class _Outline:

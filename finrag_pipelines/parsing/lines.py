@@ -8,12 +8,16 @@ from typing import NamedTuple
 
 
 class Word(NamedTuple):
-    """A run of non-space characters of a line: `[start, end)` within the line, and where it stands."""
+    """A run of non-space characters of a line: `[start, end)` within the line, and where it stands.
+
+    `raised` words stand above the line: footnote marks, not figures.
+    """
 
     start: int
     end: int
     x0: float
     x1: float
+    raised: bool = False
 
 
 class Line(NamedTuple):
@@ -34,7 +38,7 @@ WORD = re.compile(r"\S+")
 ITEM_HEADING = re.compile(
     r"\s*(?:part\s+[ivx]+\b|items?\s+(?:no\.?\s*)?\d{1,2}[a-c]?\b|第[一二三四五六七八九十]+[节章])", re.I
 )
-SENTENCE_END = re.compile(r"[.!?。！？;；][\"”’)]*\s*$")
+SENTENCE_END = re.compile(r"(?<!U\.S)(?<!Inc)(?<!Corp)(?<!\bCo)(?<!Ltd)(?<!\bNo)(?<!vs)[.!?。！？;；][\"”’)]*\s*$")
 _WORDY = re.compile(r"[^\W\d_]{2,}")
 
 

@@ -4,12 +4,14 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from lxml import etree
+from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from finrag_pipelines.parsing.model import UnreadableError
 
 MAX_BYTES = 96 * 1024 * 1024
 _MAX_STYLE = 2000
+# The declarations before the root, an internal DTD with its entities among them.
+_PROLOG = re.compile(r"\A\s*(?:<\?xml[^>]{0,500}\?>\s*)?(?:<!DOCTYPE[^>\[]{0,1000}(?:\[[^\]]{0,100000}\]\s*)?>)?", re.I)
 _CHARSET = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.I)
 # A browser reads these labels as the larger encoding that contains them; so do the pages that declare them.
 _WIDER = {
@@ -28,8 +30,8 @@ _CLEAN = {**_CONTROL, **_WINDOWS, 0xA0: " ", 0x2007: " ", 0x202F: " ", 0x2002: "
 def decode(content: bytes) -> tuple[str, tuple[str, ...]]:
     """Return the text of `content` and flags that say what was doubtful about its encoding.
 
-    UTF-8 wins where the bytes are valid UTF-8, whatever they declare; else what is declared; else Windows-1252 or, where
-    most bytes are not ASCII, GB 18030.
+    UTF-8 wins where the bytes are valid UTF-8, whatever they declare; else what is declared; else Windows-1252 or,
+    where most bytes are not ASCII, GB 18030.
     """
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if content.startswith(mark):
@@ -83,7 +85,7 @@ def parse_markup(content: bytes) -> tuple[etree._Element, tuple[str, ...]]:
     text, flags = decode(content)
     # A NUL would end the document for libxml2; a declared encoding would be believed over the one we decoded by.
     text = text.replace("\0", "")
-    text = re.sub(r"^\s*<\?xml[^>]{0,200}\?>", "", text)
+    text = _PROLOG.sub("", text, count=1)
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True, remove_pis=True)
     try:
         root = etree.fromstring(text.encode("utf-8", "replace"), parser)
@@ -182,7 +184,18 @@ _LENGTH = re.compile(r"(-?\d{0,6}\.?\d{1,6})\s*(pt|px|in|em|rem|cm|mm|%)?")
 _POINTS = {"pt": 1.0, "px": 0.75, "in": 72.0, "em": 10.0, "rem": 10.0, "cm": 28.35, "mm": 2.835, "%": 4.0}
 
 
-_FONT_SIZES = {"1": 7.5, "2": 10.0, "3": 12.0, "4": 13.5, "5": 18.0, "6": 24.0, "7": 36.0, "+1": 13.5, "+2": 18.0, "+3": 24.0}
+_FONT_SIZES = {
+    "1": 7.5,
+    "2": 10.0,
+    "3": 12.0,
+    "4": 13.5,
+    "5": 18.0,
+    "6": 24.0,
+    "7": 36.0,
+    "+1": 13.5,
+    "+2": 18.0,
+    "+3": 24.0,
+}
 
 
 def _points(value: str) -> float:

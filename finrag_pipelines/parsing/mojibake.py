@@ -27,8 +27,8 @@ def _one_of(low: int, high: int) -> str:
 
 
 _TAIL = _one_of(0x80, 0xBF)
-# Two bytes only behind Â and Ã: other capitals stand before ’ or ® in honest text (NESTLÉ®). Three bytes behind â and ï;
-# behind ã to é, where Chinese begins, only several in a row. Four bytes behind ð.
+# Two bytes only behind Â and Ã: other capitals stand before ’ or ® in honest text (NESTLÉ®). Three bytes behind â and
+# ï; behind ã to é, where Chinese begins, only several in a row. Four bytes behind ð.
 _BROKEN = re.compile(
     rf"[ÂÃ]{_TAIL}|[âï]{_TAIL}{_TAIL}|(?:[ã-é]{_TAIL}{_TAIL}){{2,}}|ð{_TAIL}{_TAIL}{_TAIL}",
 )

@@ -5,9 +5,10 @@ import email.policy
 import re
 import zipfile
 from collections.abc import Iterator
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.utils import getaddresses, parsedate_to_datetime
 from io import BytesIO
+from itertools import pairwise
 
 from finrag_pipelines.parsing.assemble import lay_out
 from finrag_pipelines.parsing.html_walk import Block, PageBreak, RawCell, RawRow, RawTable, Stream, walk
@@ -189,7 +190,7 @@ def _is_counted(rows: list[list[str]]) -> bool:
     marks = [row[0] for row in rows[1:] if row]
     if not all(mark.isascii() and mark.isdigit() and len(mark) < 6 for mark in marks):
         return False
-    return all(int(a) < int(b) for a, b in zip(marks, marks[1:], strict=False))
+    return all(int(a) < int(b) for a, b in pairwise(marks))
 
 
 def read_docx(content: bytes) -> Layout:
@@ -261,9 +262,10 @@ def _docx_metadata(content: bytes) -> dict[str, str]:
     from docx import Document
 
     core = Document(BytesIO(content)).core_properties
+    written = core.created or core.modified
     stated = {
         "author": core.author,
-        "date": (core.created or core.modified).date().isoformat() if core.created or core.modified else "",
+        "date": written.date().isoformat() if written else "",
         "modified": core.modified.date().isoformat() if core.modified else "",
         "title": core.title,
         "subject": core.subject,
@@ -301,7 +303,7 @@ def read_email(content: bytes) -> Layout:
     return lay_out(stream, Kind.EMAIL, metadata, (), deadline)
 
 
-def _body_text(part: EmailMessage) -> str:
+def _body_text(part: MIMEPart) -> str:
     try:
         return str(part.get_content())
     except (LookupError, UnicodeDecodeError, KeyError):

@@ -14,47 +14,59 @@ _CALL_MARKS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"earnings (?:results )?(?:conference )?call|earnings call transcript|conference call\b|results conference",
-        r"question[- ]and[- ]answer (?:session|portion)|investor (?:relations )?event|listen[- ]only mode",
+        r"question[- ]and[- ]answer (?:session|portion)|investor (?:relations )?event",
+        r"listen[- ]only mode|lines (?:have been|are) (?:placed|muted)",
         r"call is being recorded|\[?operator instructions|turn the (?:call|conference|floor) (?:over|to)",
         r"^\s{0,4}\**(?:operator|moderator)\b",
-        r"(?:company|conference call) participants|^\s{0,4}(?:executives|analysts|management:|presentation|speakers?)\s{0,3}$",
+        r"(?:company|conference call) participants|^\s{0,4}(?:executives|analysts|management:|presentation|"
+        r"speakers?)\s{0,3}$",
         r"forward[- ]looking statements? (?:on|in|during|about)|before we begin",
         r"i['’]?m here with|joining (?:me|us) (?:today|on)|thank you,? operator|ladies and gentlemen",
         r"逐字稿|業績說明會|业绩说明会|法說會|transcript\b",
     )
 )
 _RELEASE_MARKS = re.compile(
-    r"/news\b|\b(?:for immediate release|news release|press release|exhibit ?99|ex-99|prnewswire|business wire|globe ?newswire)"
+    r"/news\b|\b(?:for immediate release|news release|press release|exhibit ?99|ex-99|prnewswire|business "
+    r"wire|globe ?newswire)"
     r"|\b(?:reports?|reported|announces?|announced|declares?)\b[^.]{0,80}\b(?:results?|quarter|dividend|earnings|income)",
     re.IGNORECASE,
 )
 _EXHIBIT = re.compile(r"\b(?:exhibit|ex)[- ]?(99(?:\.\d{1,2})?|13(?:\.\d{1,2})?|10(?:\.\d{1,2})?)\b", re.IGNORECASE)
 _DATELINE = re.compile(r"(?:—|–|--?|;|\()\s{0,3}", re.IGNORECASE)
 _LISTED = re.compile(
-    r"(?P<name>[A-Z0-9][\w&.,'’!\- ]{1,70}?)[\s,]{0,3}\(?\s?(?:NYSE|NASDAQ|NasdaqGS|Nasdaq|NYSE American|AMEX|NSE|BSE|LSE|TSX)"
+    r"(?P<name>[A-Z0-9][\w&.,'’!\- ]{1,70}?)[\s,]{0,3}\(?\s?(?:NYSE|NASDAQ|NasdaqGS|Nasdaq|NYSE American|"
+    r"AMEX|NSE|BSE|LSE|TSX)"
     r"(?:GS|GM|CM)?\s?[:\-–]\s?(?P<ticker>[A-Z]{1,6}(?:[.-][A-Z])?)\b"
 )
 _CALL_NAME = tuple(
     re.compile(pattern)
     for pattern in (
-        r"(?i:welcome(?: everyone)? (?:to|you to)(?: the| our)?|joining us (?:today )?for(?: the)?|participate in(?: the)?|"
+        r"(?i:welcome(?: everyone)? (?:to|you to)(?: the| our)?|joining us (?:today )?for(?: the)?|"
+        r"participate in(?: the)?|"
         r"this is(?: the)?) +(?P<name>(?-i:[A-Z0-9])[\w&.,'’\- ]{1,60}?)['’]?s?[ -]+(?i:(?:fiscal |full )?(?:year )?"
-        r"(?:first|second|third|fourth|[1-4](?:st|nd|rd|th)|f?q[1-4]|[1-4]q|20\d\d|fy ?\d\d|earnings|results|conference|financial))\b",
-        r"(?i:conference call|earnings call|call) (?i:of|for)(?: the)? (?P<name>[A-Z][\w&.,'’\- ]{1,50}?)(?=\.|,|[ ]?\n|$| for\b)",
-        r"(?m:^)[#* ]*(?:Q[1-4] (?:FY)?(?:20)?\d\d|FY ?\d\d Q[1-4])[ -]+(?P<name>[A-Z][\w&.,'’\- ]{1,60}?) (?i:earnings|conference|results)",
-        r"(?m:^)[#* ]*(?P<name>[A-Z0-9][\w&.,'’!\- ]{1,60}?)(?:,?[ -]+|[ ]*\n[ #*]*)(?i:(?:fiscal )?(?:(?:first|second|third|fourth)[ -]quarter|f?q[1-4]|20\d\d|[1-4]q)[^\n]{0,40}"
+        r"(?:first|second|third|fourth|[1-4](?:st|nd|rd|th)|f?q[1-4]|[1-4]q|20\d\d|fy ?\d\d|earnings|"
+        r"results|conference|financial))\b",
+        r"(?i:conference call|earnings call|call) (?i:of|for)(?: the)? (?P<name>[A-Z][\w&.,'’\- "
+        r"]{1,50}?)(?=\.|,|[ ]?\n|$| for\b)",
+        r"(?m:^)[^\n]{0,60}?\b(?:Q[1-4] (?:FY)?(?:20)?\d\d|FY ?\d\d Q[1-4])[ -]+(?P<name>[A-Z][\w&.,'’\- "
+        r"]{1,60}?) (?i:earnings|conference|results)",
+        r"(?m:^)[#* ]*(?P<name>[A-Z0-9][\w&.,'’!\- ]{1,60}?)(?: \((?P<ticker>[A-Z]{1,5})\))?(?:,?[ -]+|[ ]*\n[ #*]*)"
+        r"(?i:(?:fiscal )?(?:(?:first|second|third|fourth)[ -]quarter|f?q[1-4]|20\d\d|[1-4]q)[^\n]{0,40}"
         r"(?:call|transcript|results))",
+        r"(?m:^)[#* ]*(?i:company(?: name)?): *(?P<name>[A-Z0-9][^\n]{1,60})(?m:$)",
         r"(?m:^)[#* ]*(?P<name>[\u4e00-\u9fff]{2,12})[ _]?(?:股份|公司|20\d{6})",
     )
 )
 _ORDINAL_QUARTER = re.compile(r"\b(first|second|third|fourth)[- ](?:fiscal )?quarter\b", re.IGNORECASE)
 _QUARTERS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 _TEN_QS = re.compile(
-    r"form 10-?q for the (?P<list>(?:(?:first|second|third|and|,)\s{0,2}){1,8})quarters? of (?P<year>20\d\d)", re.IGNORECASE
+    r"form 10-?q for the (?P<list>(?:(?:first|second|third|and|,)\s{0,2}){1,8})quarters? of (?P<year>20\d\d)",
+    re.IGNORECASE,
 )
 _COMPACT_DATE = re.compile(r"(?<!\d)(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?!\d)")
 _MEMO_LINE = re.compile(
-    r"^[\s*#>|]{0,6}(?P<key>to|from|date|re|subject|author|prepared by|subjects|distribution|classification|cc)\**\s?[:：]\**[ \t|]{0,6}(?P<value>[^\n]{1,300})$",
+    r"^[\s*#>|]{0,6}(?P<key>to|from|date|re|subject|author|prepared by|subjects|distribution|classification|"
+    r"cc)\**\s?[:：]\**[ \t|]{0,6}(?P<value>[^\n]{1,300})$",
     re.IGNORECASE | re.MULTILINE,
 )
 _MEMO = re.compile(r"\b(?:memorandum|memo|internal note|research note)\b|备忘录|備忘錄", re.IGNORECASE)
@@ -64,10 +76,13 @@ _FUND = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _FUND_NAME = re.compile(
-    r"(?P<zh>[\u4e00-\u9fff（）()A-Za-z]{4,40}?(?:证券投资基金|投資基金|基金管理有限公司|基金))"
+    r"(?P<zh>[\u4e00-\u9fff（）()A-Za-z0-9]{2,40}?(?:证券投资基金|投資基金|基金管理有限公司|基金))"
     r"|(?P<en>(?:[A-Z][\w&'’.-]*[ \t]+){1,7}(?:Fund|FUND|Trust|TRUST|ETF)\b(?:,? (?:Inc\.?|L\.?P\.?|plc))?)"
 )
-_ANNUAL = re.compile(r"\bannual report\b[\s:]{1,6}((?:19|20)\d\d)|((?:19|20)\d\d)[\s:]{1,6}annual report\b|(20\d\d) ?年 ?年?度? ?报告", re.IGNORECASE)
+_ANNUAL = re.compile(
+    r"\bannual report\b[\s:]{1,6}((?:19|20)\d\d)|((?:19|20)\d\d)[\s:]{1,6}annual report\b|(20\d\d) ?年 ?年?度? ?报告",
+    re.IGNORECASE,
+)
 _ZH_COMPANY = re.compile(r"[\u4e00-\u9fff]{2,30}(?:股份有限公司|有限责任公司|有限公司)")
 _LEGAL_NAME = re.compile(
     r"\b(?P<name>(?:The )?[A-Z][\w&.'’-]*(?:,? (?:[A-Z&][\w&.'’-]*|of|and|de)){0,6},? "
@@ -84,7 +99,9 @@ class Named:
     basis: str
 
 
-_ZH_DATE = re.compile(r"([一二][〇○零一二三四五六七八九]{3})年([一二三四五六七八九十]{1,2})月([一二三四五六七八九十]{1,3})日")
+_ZH_DATE = re.compile(
+    r"([一二][〇○零一二三四五六七八九]{3})年([一二三四五六七八九十]{1,2})月([一二三四五六七八九十]{1,3})日"
+)
 _ZH_DIGITS = {digit: value for value, digit in enumerate("〇一二三四五六七八九")} | {"○": 0, "零": 0}
 
 
@@ -148,7 +165,9 @@ def memo_lines(text: str) -> dict[str, str]:
 
 def first_date(text: str) -> date | None:
     """Return the first full date in a text that ends no period, also as 20260311 in a title."""
-    dates = [d for d in find_dates(text) if not re.search(r"(?:end(?:ed|ing)|as of|since)\s+$", text[: d[0]][-12:].lower())]
+    dates = [
+        d for d in find_dates(text) if not re.search(r"(?:end(?:ed|ing)|as of|since)\s+$", text[: d[0]][-12:].lower())
+    ]
     compact = _COMPACT_DATE.search(text)
     if compact and (not dates or compact.start() < dates[0][0]):
         return date(int(compact[1]), int(compact[2]), int(compact[3]))
@@ -167,12 +186,11 @@ def dated_line(text: str) -> date | None:
 
 
 def title_line(text: str) -> str | None:
-    """Return the first line that can be a title: short, and no sentence."""
-    for line in text[:3000].splitlines():
-        short = line.strip(" #*|-_\t")
-        if 4 <= len(short) <= 160 and not short.endswith("."):
-            return short
-    return None
+    """Return the first line that can be a title: short, and no sentence; in Chinese the one that ends as titles do."""
+    lines = [line.strip(" #*|-_\t") for line in text[:3000].splitlines()]
+    short = [line for line in lines if 4 <= len(line) <= 160 and not line.endswith((".", "。"))]
+    chinese = (line for line in short[:12] if line.endswith(("公告", "通知", "报告")))
+    return next(chinese, short[0] if short else None)
 
 
 def call_company(text: str) -> Named | None:
@@ -185,29 +203,57 @@ def call_company(text: str) -> Named | None:
     for pattern in _CALL_NAME:
         for match in pattern.finditer(flat):
             name = _clean(match["name"])
-            if name and name_key(name) not in _NO_COMPANY:
-                return Named(name, None, "opening: as the call is announced")
+            if name and name_key(name) not in _NO_COMPANY and not _NO_NAME.search(name):
+                return Named(name, match.groupdict().get("ticker"), "opening: as the call is announced")
     return None
 
 
+_NO_NAME = re.compile(r"^(?:f?q[1-4]|[1-4]q|fy ?\d\d|(?:19|20)\d\d)\b|\b20[0-4]\d\b", re.IGNORECASE)
 _NO_COMPANY = frozenset(
     name_key(w)
-    for w in "earning today our this the conference earnings quarter first second third fourth call event prerecorded our company "
-    "todays investor management question".split()
+    for w in [
+        "earning",
+        "today",
+        "our",
+        "this",
+        "the",
+        "conference",
+        "earnings",
+        "quarter",
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "call",
+        "event",
+        "prerecorded",
+        "our",
+        "company",
+        "todays",
+        "investor",
+        "management",
+        "question",
+    ]
 )
+
+
+def named_quarter(text: str) -> int | None:
+    """Return the number of the first quarter that a text names in words ("third quarter"), or None."""
+    match = _ORDINAL_QUARTER.search(text)
+    return _QUARTERS[match[1].lower()] if match else None
 
 
 def call_quarter(text: str) -> tuple[int | None, int | None, str | None]:
     """Return (quarter, year, doubt) where the opening names a quarter without its year, or where the list of quarterly
     reports in the call contradicts it; the year of that list where there is one."""
     opening = " ".join(repair_encoding(text[: OPENING_CHARACTERS * 2]).split())
-    named = _ORDINAL_QUARTER.search(opening[:OPENING_CHARACTERS])
-    quarter = _QUARTERS[named[1].lower()] if named else None
+    quarter = named_quarter(opening[:OPENING_CHARACTERS])
     listed = _TEN_QS.search(opening)
     if listed:
         last = max(_QUARTERS[w] for w in re.findall(r"first|second|third", listed["list"].lower()))
         if quarter is not None and quarter != last:
-            doubt = f"the opening says quarter {quarter}, the reports that the call lists reach quarter {last} of {listed['year']}"
+            reach = f"quarter {last} of {listed['year']}"
+            doubt = f"the opening says quarter {quarter}, the reports that the call lists reach {reach}"
             return last, int(listed["year"]), doubt
         return last, int(listed["year"]), None
     return quarter, None, None
@@ -237,7 +283,10 @@ def legal_name(text: str) -> Named | None:
 def fund_name(text: str) -> Named | None:
     """Return the name of the fund, or of its manager, at the top of an announcement."""
     match = _FUND_NAME.search(text[:1500])
-    return Named((match["zh"] or match["en"]).strip(), None, "opening: name of the fund") if match else None
+    if match is None:
+        return None
+    name = match["zh"].removeprefix("关于") if match["zh"] else " ".join(match["en"].split())
+    return Named(name, None, "opening: name of the fund")
 
 
 def mentioned_companies(text: str, limit: int = 60_000) -> list[tuple[Company, int]]:
@@ -266,7 +315,9 @@ def companies_in_order(text: str) -> list[str]:
 
 def _clean(name: str) -> str:
     """Cut what an announcement puts before or after a company name."""
-    name = re.sub(r"^(?:(?:good (?:morning|day|afternoon)|welcome to|and|to|the) )+", "", name.strip(), flags=re.IGNORECASE)
+    name = re.sub(
+        r"^(?:(?:good (?:morning|day|afternoon)|welcome to|and|to|the) )+", "", name.strip(), flags=re.IGNORECASE
+    )
     name = re.sub(r"^(?:\d{1,2}|page \d+ of \d+)\s+(?=[A-Z])", "", name, flags=re.IGNORECASE)
     name = re.split(r"(?<![A-Z])(?<!Inc)(?<!Corp)(?<!Co)(?<!Ltd)(?<!St)(?<!Bros)[.!?] ", name)[-1]
     name = tidy_name(re.sub(r"['’]s$", "", name.strip(" ,;:-–—")))

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 _ONE = r"(?:\d{1,4}|[A-Z]{1,2}-\d{1,3})"
 _NUMBER = re.compile(
-    rf"^[-–—\s]*(?:page\s+)?({_ONE}|[ivxlc]{{1,7}}|[A-Z]-[ivx]{{1,5}})(?:\s+of\s+{_ONE})?[-–—\s]*$|^第\s?(\d{{1,4}})\s?页", re.I
+    rf"^[-–—\s]*(?:page\s+)?({_ONE}|[ivxlc]{{1,7}}|[A-Z]-[ivx]{{1,5}})(?:\s+of\s+{_ONE})?[-–—\s]*$|^第\s?(\d{{1,4}})\s?页",
+    re.I,
 )
 _TAIL_NUMBER = re.compile(rf"(?:^|[|\s•·–—-])({_ONE})(?:\s+of\s+{_ONE})?\s*$")
 _HEAD_NUMBER = re.compile(rf"^\s*({_ONE})(?=[|\s•·–—-]+\D)")
@@ -19,7 +20,7 @@ _EDGE = 3
 
 @dataclass(slots=True)
 class Line:
-    """A block as page marks see it: its text, whether it could be a running line (short), and what it was found to be."""
+    """A block as page marks see it: its text, whether it could be a running line, what it is found to be."""
 
     text: str
     page: int
@@ -32,8 +33,8 @@ class Line:
 def find_breaks(lines: list[Line], certain: set[int], possible: set[int]) -> set[int]:
     """Return the positions before which a page begins.
 
-    `certain` holds the breaks that the markup states; where there are fewer than two, a run of printed page numbers that
-    counts upwards gives them, each page ending at the rule (`possible`) after its number or else with the number.
+    `certain` holds the breaks that the markup states; where there are fewer than two, a run of printed page numbers
+    that counts upwards gives them, each page ending at the rule (`possible`) after its number, or with the number.
     """
     if len(certain) >= 2:
         return certain

@@ -1,4 +1,4 @@
-"""Who takes part in a call: names that are the same person, titles, firms and roles. Tables are in speaker_roles.json."""
+"""Who takes part in a call: names that are one person's, titles, firms and roles. Tables are in speaker_roles.json."""
 
 import json
 import re
@@ -13,26 +13,7 @@ COMPANY, ANALYST = "company", "analyst"
 
 _SEPARATORS = re.compile(r"\s*--+\s*|\s+[-–—|]\s+|\s*[—]\s*")
 _CORPORATE = frozenset(
-    [
-        "the",
-        "inc",
-        "incorporated",
-        "corp",
-        "corporation",
-        "co",
-        "company",
-        "ltd",
-        "limited",
-        "llc",
-        "llp",
-        "lp",
-        "plc",
-        "group",
-        "holdings",
-        "sa",
-        "ag",
-        "nv",
-    ]
+    ("the", "inc", "incorporated", "corp", "corporation", "co", "company", "ltd", "limited", "llc", "llp", "lp", "plc")
 )
 
 
@@ -76,35 +57,31 @@ def name_words(name: str) -> tuple[str, ...]:
 
 
 def same_person(one: str, other: str) -> bool:
-    """Tell whether two names are surely one person's: equal last names, and first names of which one starts the
-    other or which share their initial."""
+    """Tell whether two names are surely one person's: equal last names, and first names that are equal, or of which one
+    is the other's beginning, initial or nickname. Jason Wang is not Jessie Wang."""
     a, b = name_words(one), name_words(other)
     if not a or not b:
         return False
     if a == b:
         return True
-    if len(a) == 1 or len(b) == 1:
+    if len(a) == 1 or len(b) == 1 or a[-1] != b[-1]:
         return False
-    return a[-1] == b[-1] and a[0][0] == b[0][0]
+    return any(_same_first(x, y) for x in a[:-1] for y in b[:-1])
+
+
+def _same_first(one: str, other: str) -> bool:
+    nicknames = tables()["nicknames"]
+    return one.startswith(other) or other.startswith(one) or nicknames.get(one, one) == nicknames.get(other, other)
 
 
 def find_person(name: str, people: Iterable[Participant]) -> Participant | None:
-    """Return the one participant that `name` means: equal, or same last name and initial, or the only one of that last
-    name; None where there is none or more than one."""
+    """Return the one participant that `name` means; None where there is none, or more than one."""
     people = list(people)
-    words = name_words(name)
-    if not words:
-        return None
-    exact = [person for person in people if name_words(person.name) == words]
+    exact = [person for person in people if name_words(person.name) == name_words(name)]
     if exact:
         return exact[0]
     alike = [person for person in people if same_person(person.name, name)]
-    if len(alike) == 1:
-        return alike[0]
-    if len(words) < 2:
-        return None
-    last = [person for person in people if name_words(person.name)[-1:] == words[-1:]]
-    return last[0] if len(last) == 1 else None
+    return alike[0] if len(alike) == 1 else None
 
 
 def is_operator(name: str) -> bool:

@@ -26,6 +26,7 @@ _PDFIUM = threading.Lock()  # PDFium is not thread-safe
 _ODD = {0xFFFE: "-", 0x02: "-", 0xAD: "-"} | dict.fromkeys(
     (0x00, 0x0A, 0x0B, 0x0C, 0x0D, 0x85, 0xA0, 0x2028, 0x2029), " "
 )
+_UNITS = re.compile(r"\b(?:thousands|millions|billions)\b", re.IGNORECASE)
 # PDFium takes the second of two overlapping f for a shadow of the first, drops it, and puts a space into the gap.
 _DROPPED_F = re.compile(
     r"\b(?:af (?=ect|iliat|ord|irm|ix|luent)|ef (?=ect|ort|icien|luent)|dif (?=er|icult|us)|suf (?=er|icien)"
@@ -81,6 +82,16 @@ def read_pdf(content: bytes, deadline: Deadline | None = None, max_pages: int = 
     if silent > max(2, count // 4):
         flags.append(f"pdf_pages_without_text:{silent}")
     return make_layout(pages, Kind.PDF, metadata, flags, deadline)
+
+
+def page_lines(content: bytes, index: int) -> list[Line]:
+    """Return the lines of one page with their geometry, in the order of the text; none where it cannot be loaded."""
+    with _PDFIUM:
+        document = _open(content)
+        try:
+            return _read_page(document, index) or []
+        finally:
+            document.close()
 
 
 def _open(content: bytes) -> "pypdfium2.PdfDocument":
@@ -199,6 +210,9 @@ class _Reader:
         whole = self.piece(text, begin)
         if abs(whole.y - whole.y_end) <= 0.6 * whole.size and whole.x1 >= whole.x0:
             return [whole]
+        if "\ufffe" in text[:-1]:  # a hyphen at the end of a printed line, after which PDFium went on
+            at = text.index("\ufffe") + 1
+            return [self.piece(text[:at], begin), *self.pieces(text[at:], begin + at)]
         cuts = [0]
         baseline, right = whole.y, whole.x0
         for match in WORD.finditer(text):
@@ -220,33 +234,35 @@ class _Reader:
 
     def line(self, piece: "_Piece") -> Line:
         """Make a line of the pieces, with its words where one of them may be a cell or a column's head."""
-        whole: list[str] = []
-        words: list[Word] = []
-        length = 0
         text = " ".join(part.strip() for part, _ in piece.parts)
-        # A line that is wider than its characters has gaps: heads of columns, a table of words.
-        wanted = len(text) < 75 or _may_hold_values(text) or piece.x1 - piece.x0 > 0.58 * piece.size * len(text)
-        for part, begin in piece.parts:
-            stripped = part.strip()
-            shift = begin + len(part) - len(part.lstrip())
-            if whole:
-                length += 1
-            if wanted:
-                for match in WORD.finditer(stripped):
-                    x0, _ = self.start_of(shift + match.start())
-                    words.append(
-                        Word(length + match.start(), length + match.end(), x0, self.end_of(shift + match.end() - 1))
-                    )
-            whole.append(stripped)
-            length += len(stripped)
-        text = " ".join(whole).translate(_ODD)
         size = piece.size if piece.size > 0 else 10.0
-        return Line(text, self.page, piece.x0, piece.x1, piece.y_end, size, piece.bold, 0.26 * size, tuple(words))
+        # A line that is wider than its characters has gaps: heads of columns, a table of words.
+        wanted = len(text) < 75 or _may_hold_values(text) or piece.x1 - piece.x0 > 0.55 * size * len(text)
+        words: list[Word] = []
+        baseline = piece.y_end
+        if wanted:
+            placed: list[tuple[int, int, float, float, float]] = []
+            length = 0
+            for part, begin in piece.parts:
+                stripped = part.strip()
+                shift = begin + len(part) - len(part.lstrip())
+                for match in WORD.finditer(stripped):
+                    first, last = match.span()
+                    x0, y = self.start_of(shift + first)
+                    placed.append((length + first, length + last, x0, self.end_of(shift + last - 1), y))
+                length += len(stripped) + 1
+            baseline = min(word[4] for word in placed)
+            words = [Word(a, b, x0, x1, y - baseline > 0.15 * size) for a, b, x0, x1, y in placed]
+        return Line(
+            text.translate(_ODD), self.page, piece.x0, piece.x1, baseline, size, piece.bold, 0.26 * size, tuple(words)
+        )
 
 
 def _may_hold_values(text: str) -> bool:
     """Say whether a long line may end in table values."""
     tail = text.rstrip(" )%")[-1:]
+    if text[0] == "(" and _UNITS.search(text):
+        return True
     return tail.isdigit() or tail in "—–-" or text.endswith((")", "%", "N/A", "NM", "*"))
 
 

@@ -23,10 +23,14 @@ _TARGETS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"\bnotes?\s+(\d{1,2}[A-Z]?)\b", re.IGNORECASE), "Note {0}"),
     (re.compile(r"\b(part\s+iv|part\s+i{1,3}),?\s+items?\s+(\d{1,2}[A-C]?)\b", re.IGNORECASE), "{0}, Item {1}"),
-    (re.compile(r"\bitems?\s+(\d{1,2}[A-C]?)\b(?!\s+of\s+(?:regulation|schedule))", re.IGNORECASE), "Item {0}"),
+    (
+        re.compile(r"\bitems?\s+(\d{1,2}(?:\.\d\d|[A-C])?)\b(?!\s+of\s+(?:regulation|schedule))", re.IGNORECASE),
+        "Item {0}",
+    ),
     (re.compile(r"\bannual\s+report\b(?!\s+on\s+form)", re.IGNORECASE), "Annual Report"),
     (re.compile(r"\bexhibit\s+(\d{1,2}(?:\.\d+)?)", re.IGNORECASE), "Exhibit {0}"),
-    (re.compile(r"\b(?:pages?)\s+(F?-?\d{1,3}\b)", re.IGNORECASE), "page {0}"),
+    (re.compile(r"\bpages?\s+(F?-?\d{1,3})\s*(?:[-–]|to|through)\s*(F?-?\d{1,3})\b", re.IGNORECASE), "pages {0}-{1}"),
+    (re.compile(r"\bpages?\s+(F?-?\d{1,3})\b", re.IGNORECASE), "page {0}"),
     (
         re.compile(r"\b(?:Notes?\s+to\s+(?:\w+\s+){0,3}Financial\s+Statements)", re.IGNORECASE),
         "Notes",
@@ -55,8 +59,8 @@ def find_pointer(body: str, own_number: str = "") -> str | None:
     """
     if len(body) > _LONGEST:
         return None
+    body = "\n".join(line for line in body.split("\n") if not _WORDLESS.match(line))
     sentences = [s for s in (" ".join(part.split()) for part in _SENTENCE.split(body)) if any(c.isalpha() for c in s)]
-    sentences = [s for s in sentences if not _WORDLESS.match(s)]
     if not sentences or _NOTHING.match(sentences[0]):
         return None
     total = sum(map(len, sentences))
@@ -72,6 +76,8 @@ def find_pointer(body: str, own_number: str = "") -> str | None:
                 continue
             target = form.format(*(g.upper() if len(g) < 4 else g for g in groups))
             captions = (a or b for a, b in _CAPTION.findall(told))
-            caption = next((c.strip(" ,.") for c in captions if 6 <= len(c) <= 60 and c.strip() != target), None)
+            caption = next(
+                (c.strip(" ,.") for c in captions if 6 <= len(c) <= 60 and c[0].isupper() and c.strip() != target), None
+            )
             return f"{target}: {caption}" if caption else target
     return "by reference" if strong else None

@@ -7,8 +7,8 @@ label is only left out where the text speaks of other periods expressly.
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from datetime import date
-from functools import lru_cache
+from datetime import date, timedelta
+from functools import cache
 
 from finrag_pipelines.catalog.calendars import (
     FiscalCalendar,
@@ -18,6 +18,7 @@ from finrag_pipelines.catalog.calendars import (
     load_calendars,
     locate,
     period_for,
+    period_start_of,
 )
 from finrag_pipelines.catalog.identity import Identity
 from finrag_pipelines.catalog.period_mentions import (
@@ -25,10 +26,11 @@ from finrag_pipelines.catalog.period_mentions import (
     PeriodMention,
     count_word,
     duration_of,
+    find_dates,
     parse_periods_in_text,
 )
 from finrag_pipelines.catalog.periods import FiscalPeriod, parse_label
-from finrag_pipelines.parsing.identity import ANNUAL_FORMS, QUARTERLY_FORMS
+from finrag_pipelines.parsing.forms import is_annual, is_quarterly
 from finrag_pipelines.parsing.model import FURNITURE, Cell, Fact, Layout, Row, Table
 
 _MAY_NAME_PERIOD = re.compile(r"(?:19|20)\d\d|[qQ]\s?[1-4]|[1-4]\s?[qQ]|[fF][yY]|\d/\d\d|年")
@@ -37,13 +39,16 @@ _SPANNER = re.compile(DURATION_WORDS, re.IGNORECASE)
 _MONTH_DAY = re.compile(
     r"\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s{1,3}(\d{1,2})(?:st|nd|rd|th)?\b", re.IGNORECASE
 )
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_YEAR = re.compile(r"(?<![\w$.,/-])((?:19|20)\d\d)(?![\w%]|[.,]\d)")
-_QUARTER_NAME = re.compile(r"\b(first|second|third|fourth|1st|2nd|3rd|4th)[-\s]quarter\b|\bq([1-4])\b|\b([1-4])q\b", re.IGNORECASE)
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_YEAR = re.compile(r"(?<![\w$.,/-])((?:19|20)\d\d)(?![\w%]|[.,]\d|[-–]\d)")
+_QUARTER_NAME = re.compile(
+    r"\b(first|second|third|fourth|1st|2nd|3rd|4th)[-\s]quarter\b|\bq([1-4])\b|\b([1-4])q\b", re.IGNORECASE
+)
 _QUARTERS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
 _CHANGE = re.compile(r"\b(?:change|variance|growth|vs\.?|versus|increase|decrease|compared)\b|%\s?chg", re.IGNORECASE)
 _INSTANT_WORDS = re.compile(
-    r"\b(?:balance sheets?|financial position|financial condition|as of|as at|assets|liabilities|outstanding at|balances? at)\b",
+    r"\b(?:balance sheets?|financial position|financial condition|as of|as at|assets|liabilities|"
+    r"outstanding at|balances? at)\b",
     re.IGNORECASE,
 )
 _FLOW_WORDS = re.compile(
@@ -98,7 +103,6 @@ def annotate(layout: Layout, identity: Identity) -> Layout:
 
 
 def _filing(identity: Identity) -> _Filing:
-    form = (identity.form or "").removesuffix("/A")
     own = parse_label(identity.period) if identity.period else None
     calendar = calendar_of(identity)
     if own is not None:
@@ -107,7 +111,7 @@ def _filing(identity: Identity) -> _Filing:
             labels = (own.label, f"FY{own.year}")
     else:
         labels = _labels_around(calendar, identity.event_dates or ((identity.filed,) if identity.filed else ()))
-    return _Filing(calendar, own, labels, form in ANNUAL_FORMS, form in QUARTERLY_FORMS)
+    return _Filing(calendar, own, labels, is_annual(identity.form), is_quarterly(identity.form))
 
 
 def calendar_of(identity: Identity) -> FiscalCalendar:
@@ -146,28 +150,64 @@ def _annotated_table(table: Table, text: str, filing: _Filing) -> Table:
     header_rows = " ".join(text[row.start : row.end] for row in table.rows if row.is_header)
     context = " ".join(f"{table.caption} {table.units} {header_rows}".split())[:600]
 
-    @lru_cache(maxsize=None)
+    @cache
     def column(header: str) -> _Column | None:
         return _read_column(header, context, filing)
 
-    rows = []
-    section: _Column | None = None
+    rows: list[Row] = []
+    section: _Column | None = None  # stated by a row of its own: "December 31, 2022" over a second block of rows
+    below = False  # whether that row stands below the first values, so that it replaces what their headers say
+    values_seen = False
     for row in table.rows:
-        if row.is_header or not row.cells:
-            section = _row_column(row, context, filing) or section
+        own = _row_column(row, context, filing)
+        if row.is_header or not any(cell.value for cell in row.cells):
+            if own:
+                section, below = own, values_seen
             rows.append(row)
             continue
-        own = _row_column(row, context, filing)
-        rows.append(replace(row, cells=tuple(_dated(cell, column(cell.header) or own or section, filing) for cell in row.cells)))
+        cells = []
+        for cell in row.cells:
+            found = column(cell.header)
+            if found is None and not _CHANGE.search(cell.header):  # a change between two periods belongs to neither
+                found = own or section
+            elif found is not None and own and own.duration == "instant" and found.duration != "instant":
+                found = own  # a dated balance in a statement of changes
+            elif found is not None and section and below:
+                found = section
+            cells.append(_dated(cell, _balance(found, f"{row.label} {cell.header}", filing), filing))
+        values_seen = True
+        rows.append(replace(row, cells=tuple(cells)))
     return replace(table, rows=tuple(rows))
+
+
+_BEGINNING = re.compile(r"\bbeginning\b", re.IGNORECASE)
+_DURING = re.compile(r"\b(?:during|held|recognized|incurred)\b", re.IGNORECASE)
+_ENDING = re.compile(r"\b(?:end(?:ing)?)\b.{0,20}\b(?:balance|period|year|quarter)s?\b|\bending balance", re.IGNORECASE)
+
+
+def _balance(column: _Column | None, label: str, filing: _Filing) -> _Column | None:
+    """Return the instant of a balance at the beginning or end of the column's period, else the column itself."""
+    if column is None or column.duration is None or _DURING.search(label):
+        return column
+    if column.duration == "instant" and not column.label.startswith("FY"):
+        return column
+    if _ENDING.search(label) and not _BEGINNING.search(label):
+        period = parse_label(column.label)
+        year_end = period.quarter in (None, 4)
+        return _Column(f"FY{period.year}" if year_end else f"{period.year}Q{period.quarter}", column.end, "instant")
+    if not _BEGINNING.search(label):
+        return column
+    before = period_start_of(filing.calendar, column.label) - timedelta(days=1)
+    period = period_for(filing.calendar, before, "instant")
+    return _Column(period.label, None, "instant") if period else None
 
 
 def _dated(cell: Cell, column: _Column | None, filing: _Filing) -> Cell:
     """Give a cell its period: from its inline-XBRL context where there is one, else from its column."""
     if cell.period:
         return cell
-    if cell.period_end:
-        end = date.fromisoformat(cell.period_end)
+    end = _iso(cell.period_end)
+    if end is not None:
         duration = cell.duration or (column.duration if column else None) or "instant"
         period = period_for(filing.calendar, end, duration) or period_for(
             filing.calendar, end, duration, nearest=duration != "instant"
@@ -191,14 +231,12 @@ def _read_column(header: str, context: str, filing: _Filing) -> _Column | None:
         return None
     mentions = parse_periods_in_text(header, filing.calendar)
     labels = {m.label for m in mentions if m.duration != "instant" or m.explicit}
-    if len(labels) > 1 and (_CHANGE.search(header) or len({lab[-4:] for lab in labels}) > 1 and len(mentions) > 2):
+    if len(labels) > 1 and (_CHANGE.search(header) or (len({lab[-4:] for lab in labels}) > 1 and len(mentions) > 2)):
         return None
     spanner = _duration_in(header)
-    dated = [m for m in mentions if m.period_end]
-    if dated and spanner is None and _span_of(context):
-        spanner = _span_of(context)
-    if dated:
-        return _column_at(dated[-1], spanner, context, filing)
+    dates = find_dates(header)
+    if dates:
+        return _column_at(dates[-1][2], spanner or _duration_in(context) or "instant", filing)
     explicit = next((m for m in mentions if m.explicit and m.duration != "year"), None)
     if explicit:
         return _Column(explicit.label, None, explicit.duration)
@@ -216,14 +254,9 @@ def _read_column(header: str, context: str, filing: _Filing) -> _Column | None:
     return _column_of_year(year, header, context, spanner, filing)
 
 
-def _column_at(mention: PeriodMention, spanner: str | None, context: str, filing: _Filing) -> _Column | None:
-    """Return the column of a full date: of the span that stands over it, else by the kind of statement."""
-    end = mention.period_end
-    assert end is not None
-    duration = mention.duration if mention.duration != "instant" else spanner
-    if duration is None:
-        flow = bool(_FLOW_WORDS.search(context)) and not _INSTANT_WORDS.search(context)
-        duration = ("year" if filing.annual else "quarter") if flow and not mention.explicit else "instant"
+def _column_at(end: date, duration: str, filing: _Filing) -> _Column | None:
+    """Return the column of a full date, of the given duration: of the quarter or year that ends nearest to it; an
+    instant only at the end of one."""
     period = period_for(filing.calendar, end, duration)
     if period is None and duration != "instant":
         period = period_for(filing.calendar, end, duration, nearest=True)
@@ -235,7 +268,7 @@ def _column_at(mention: PeriodMention, spanner: str | None, context: str, filing
 def _column_of_year(year: int, header: str, context: str, spanner: str | None, filing: _Filing) -> _Column:
     """Return the column of a bare year: a quarter or year to date under such a span in a quarterly report, an instant
     in a balance sheet, else the fiscal year."""
-    duration = spanner or _span_of(context)
+    duration = spanner or _duration_in(context)
     month_day = _MONTH_DAY.search(header) or _MONTH_DAY.search(context)
     end = _safe(year, month_day) if month_day else None
     if duration is None and (_INSTANT_WORDS.search(f"{header} {context}") or (end and not _FLOW_WORDS.search(context))):
@@ -257,19 +290,29 @@ def _column_of_year(year: int, header: str, context: str, spanner: str | None, f
 
 
 def _row_column(row: Row, context: str, filing: _Filing) -> _Column | None:
-    """Return the period that a row's label states where it says nothing else: "2021", "Three Months Ended June 30, 2024"."""
+    """Return the period that a row's label states where it says nothing else ("2021")."""
     label = " ".join(row.label.split()).strip(" :")
     if not label or len(label) > 60 or not _MAY_NAME_PERIOD.search(label):
         return None
-    mentions = parse_periods_in_text(label, filing.calendar)
-    if len(mentions) != 1 or len(label) - (mentions[0].end - mentions[0].start) > 8:
+    dates, mentions = find_dates(label), parse_periods_in_text(label, filing.calendar)
+    span = dates[0] if len(dates) == 1 else (mentions[0] if len(mentions) == 1 else None)
+    if span is None or _words_beside(label, span[0], span[1]):
         return None
-    if filing.own and int(re.sub(r"\D", "", mentions[0].label)[:4]) > filing.own.year:
-        return None  # a year to come, as in tables of maturities
+    if len(dates) == 1:
+        return _column_at(dates[0][2], _duration_in(label) or "instant", filing)
     mention = mentions[0]
-    if mention.period_end and not mention.explicit:
-        return None
-    return _Column(mention.label, mention.period_end, mention.duration)
+    year = parse_label(mention.label).year
+    if filing.own and year > filing.own.year:
+        return None  # a year to come, as in tables of maturities
+    if mention.explicit:
+        return _Column(mention.label, mention.period_end, mention.duration)
+    return _column_of_year(year, label, context, None, filing)
+
+
+def _words_beside(label: str, start: int, end: int) -> bool:
+    """Tell whether a label says more than a period: "Balance at" and "Three Months Ended" do not count."""
+    rest = _SPANNER.sub(" ", label[:start] + label[end:])
+    return bool(re.sub(r"(?i)\b(?:balances?|at|as of|net|the|for|fiscal)\b|[^\w]", "", rest))
 
 
 def _duration_in(text: str) -> str | None:
@@ -284,10 +327,6 @@ def _duration_in(text: str) -> str | None:
             found.add("quarter" if "quarter" in span else "ytd" if "date" in span else "year")
     found.discard(None)
     return found.pop() if len(found) == 1 else None
-
-
-def _span_of(context: str) -> str | None:
-    return _duration_in(context)
 
 
 def _quarter_named(text: str) -> int | None:
@@ -324,9 +363,11 @@ def _text_labels(text: str, facts: list[Fact], filing: _Filing) -> tuple[str, ..
     is among them unless the text expressly speaks of others only."""
     mentions = parse_periods_in_text(text, filing.calendar) if _MAY_NAME_PERIOD.search(text) else []
     labels = {label for m in mentions for label in _reported(m.label, m.duration)}
-    expressly = any(m.explicit or _recent(m, filing) for m in mentions)
+    expressly = any(_speaks_of(m, filing) for m in mentions)
     for fact in facts:
-        end = date.fromisoformat(fact.period_end or "")
+        end = _iso(fact.period_end)
+        if end is None:
+            continue
         duration = "instant" if fact.period_start == fact.period_end else _fact_duration(fact.period_start, end)
         period = period_for(filing.calendar, end, duration) if duration else None
         if period:
@@ -339,18 +380,32 @@ def _text_labels(text: str, facts: list[Fact], filing: _Filing) -> tuple[str, ..
     return _in_order(labels, filing)
 
 
-def _recent(mention: PeriodMention, filing: _Filing) -> bool:
-    """Tell whether a bare year is one that statements compare with: in an annual report, one of the two before."""
-    return filing.annual and filing.own is not None and 0 <= filing.own.year - int(mention.label[2:6]) <= 2
+def _speaks_of(mention: PeriodMention, filing: _Filing) -> bool:
+    """Tell whether a mention says which period a text is about: an explicit one of recent years, or, in an annual
+    report, a bare year that its statements cover. An old agreement's date says nothing of that."""
+    if filing.own is None:
+        return mention.explicit
+    age = filing.own.year - parse_label(mention.label).year
+    return 0 <= age <= 3 if mention.explicit else filing.annual and 0 <= age <= 2
 
 
 def _fact_duration(start: str | None, end: date) -> str | None:
     if start is None:
         return "instant"
-    days = (end - date.fromisoformat(start)).days + 1
+    begin = _iso(start)
+    if begin is None:
+        return None
+    days = (end - begin).days + 1
     if days > 400 or days < 70:
         return None
     return "year" if days > 340 else "quarter" if days < 130 else "ytd"
+
+
+def _iso(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
 
 
 def _reported(label: str, duration: str | None) -> tuple[str, ...]:

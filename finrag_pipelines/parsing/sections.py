@@ -5,16 +5,15 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from finrag_pipelines.parsing.cross_reference import resolve_index
+from finrag_pipelines.parsing.cross_reference import place_by_contents, resolve_index
 from finrag_pipelines.parsing.headings import ACCEPTABLE, Candidate, find_candidates
 from finrag_pipelines.parsing.item_schemes import Item, Scheme, scheme_for
 from finrag_pipelines.parsing.model import FURNITURE, ElementKind, Heading, Layout, Section
 from finrag_pipelines.parsing.pointers import find_pointer
 from finrag_pipelines.parsing.title_headings import title_candidates
-from finrag_pipelines.parsing.title_match import letters
+from finrag_pipelines.parsing.title_match import letters, line_span
 
 _TITLE_LENGTH = 60
-_EACH_FURTHER = 3.0  # what a heading of several items counts for each item after its first
 _SIGNATURES = frozenset({"signatures", "signature", "signaturepage", "signaturesrequired"})
 _SIGNATURE_WORD = re.compile(r"\bsignature", re.IGNORECASE)
 _SIGNED = re.compile(
@@ -95,6 +94,10 @@ def _item_sections(layout: Layout, scheme: Scheme, complete: bool) -> tuple[tupl
     choices = _best_order(pool)
     choices = _add_out_of_order(choices, pool)
     choices = _add_from_inside_lines(layout.text, choices, numbered, _wanted_items(scheme, choices, listed))
+    made = place_by_contents(layout, numbered, _wanted_items(scheme, choices, listed)) if choices else ()
+    by_page = tuple(_Choice(c, item, ACCEPTABLE, flags) for item, c, flags in made if not _taken(c.start, choices))
+    choices = tuple(sorted((*choices, *by_page), key=lambda c: c.candidate.start))
+    titled = (*titled, *(c.candidate for c in by_page))
     if not choices:
         return (), _verdicts(numbered, titled, ())
     end = _signatures(layout.text, choices[-1].candidate.end)
@@ -106,6 +109,10 @@ def _wanted_items(scheme: Scheme, choices: Sequence[_Choice], listed: set[str]) 
     """Return the items that are not among `choices` although the contents list or the form says that they exist."""
     have = _covered(choices)
     return tuple(i for i in scheme.items if i.key not in have and (i.expected or i.key in listed))
+
+
+def _taken(start: int, choices: Sequence[_Choice]) -> bool:
+    return any(choice.candidate.start == start for choice in choices)
 
 
 def _covered(choices: Iterable[_Choice]) -> set[str]:
@@ -134,13 +141,12 @@ def _best_order(pool: Sequence[Candidate]) -> tuple[_Choice, ...]:
                 default=(0.0, ()),
             )
             choice = _Choice(candidate, item, score)
-            last = max(i.rank for i in _opened(choice))
-            total = before[0] + score + _EACH_FURTHER * (len(_opened(choice)) - 1)
-            if last not in best or total > best[last][0]:
-                updates.append((last, (total, (*before[1], choice))))
-        for last, chain in updates:
-            if last not in best or chain[0] > best[last][0]:
-                best[last] = chain
+            total = before[0] + score
+            if item.rank not in best or total > best[item.rank][0]:
+                updates.append((item.rank, (total, (*before[1], choice))))
+        for rank, chain in updates:
+            if rank not in best or chain[0] > best[rank][0]:
+                best[rank] = chain
     return max(best.values(), key=lambda pair: pair[0], default=(0.0, ()))[1]
 
 
@@ -179,13 +185,11 @@ def _add_from_inside_lines(
 def _signatures(text: str, start: int) -> int:
     """Return where the signatures begin after `start`: their heading, else their first sentence, else the end."""
     for found in _SIGNATURE_WORD.finditer(text, start):
-        line_start = text.rfind("\n", 0, found.start()) + 1
-        line_end = text.find("\n", found.end())
-        line_end = len(text) if line_end < 0 else line_end
+        line_start, line_end = line_span(text, found.start())
         if letters(text[line_start:line_end][:60]) in _SIGNATURES and _SIGNED.search(text, line_end, line_end + 700):
             return line_start
     signed = _SIGNED.search(text, start)
-    return text.rfind("\n", 0, signed.start()) + 1 if signed else len(text)
+    return line_span(text, signed.start())[0] if signed else len(text)
 
 
 def _cut(
@@ -195,7 +199,7 @@ def _cut(
     sections: list[Section] = []
     if choices[0].candidate.start > 0:
         sections.append(Section("Cover", "Cover", 0, choices[0].candidate.start))
-    have = _covered(choices)
+    have, own = _covered(choices), {choice.item.key for choice in choices}
     numbers = {i.number for i in scheme.items if i.key in have}
     absent = [
         i
@@ -219,9 +223,8 @@ def _cut(
         flags += _size_flags(choice.item, body, pointer)
         following = choices[number + 1].item.rank if number + 1 < len(choices) else len(scheme.items)
         flags += [f"missing_expected:{i.key}" for i in absent if choice.item.rank < i.rank < following]
-        opened = _opened(choice)
         title = candidate.title or choice.item.titles[0]
-        for other in opened[1:]:
+        for other in (i for i in _opened(choice)[1:] if i.key not in own):
             sections.append(Section(other.key, title, candidate.start, candidate.start, pointer=choice.item.key))
         sections.append(Section(choice.item.key, title, candidate.start, stop, pointer, tuple(flags)))
         for i, (at, key) in enumerate(cuts):
@@ -287,9 +290,7 @@ def _back_matter(layout: Layout, start: int, stop: int) -> list[tuple[int, str]]
     titles = {e.start for e in layout.elements if e.kind is ElementKind.TITLE}
     cuts: list[tuple[int, str]] = []
     for match in _EXHIBIT.finditer(text, start, stop):
-        line_start = text.rfind("\n", 0, match.start()) + 1
-        line_end = text.find("\n", match.end())
-        line_end = len(text) if line_end < 0 else line_end
+        line_start, line_end = line_span(text, match.start())[0], line_span(text, match.end())[1]
         if text[line_start : match.start()].strip() or line_end - line_start > 60:
             continue
         page = bisect_right(page_starts, line_start) - 1

@@ -138,9 +138,13 @@ def _json_kind(content: bytes) -> Kind | None:
         raise UnreadableError("json_no_transcript", "this is JSON nested too deeply for a transcript") from error
     except (ValueError, UnicodeDecodeError):
         if _is_json(content.split(b"\n", 1)[0]):
-            raise UnreadableError("json_no_transcript", "these are JSON lines, not a document: hand in the document") from None
+            raise UnreadableError(
+                "json_no_transcript", "these are JSON lines, not a document: hand in the document"
+            ) from None
         if re.match(rb'\s*[\[{]\s*["\[{]', content[:2000]):
-            raise UnreadableError("damaged_json", "this is JSON that cannot be read: truncated? fetch it again") from None
+            raise UnreadableError(
+                "damaged_json", "this is JSON that cannot be read: truncated? fetch it again"
+            ) from None
         return None
     if _holds_turns(value):
         return Kind.JSON_TRANSCRIPT
@@ -168,13 +172,20 @@ def _holds_turns(value: object, depth: int = 0) -> bool:
         keys = {str(key).lower() for key in value}
         if keys & _SPEAKER_KEYS and keys & _SPEECH_KEYS:
             return True
-        if isinstance(value.get("transcript"), str) and keys & {"symbol", "ticker", "quarter", "year", "date", "company"}:
+        if isinstance(value.get("transcript"), str) and keys & {
+            "symbol",
+            "ticker",
+            "quarter",
+            "year",
+            "date",
+            "company",
+        }:
             return True
         return any(_holds_turns(child, depth + 1) for child in list(value.values())[:50])
     return isinstance(value, list) and any(_holds_turns(child, depth + 1) for child in value[:20])
 
 
-_HTML_ROOTS = frozenset("html body div p table font center span head".split())
+_HTML_ROOTS = frozenset(["html", "body", "div", "p", "table", "font", "center", "span", "head"])
 
 
 def _markup_kind(head: str) -> Kind:
@@ -191,7 +202,7 @@ def _markup_kind(head: str) -> Kind:
 
 
 def _is_mail(head: str) -> bool:
-    """Tell whether the text opens with mail headers: only such lines before the first blank one, a sender among them."""
+    """Tell whether the text opens with mail headers: only such lines before a blank one, and a sender."""
     names: set[str] = set()
     sender = ""
     for line in head.splitlines()[:200]:
@@ -205,7 +216,9 @@ def _is_mail(head: str) -> bool:
         names.add(header[1].lower())
         if header[1].lower() == "from":
             sender = header[2]
-    return bool(names & _MAIL_MARKS and names & {"from", "subject"}) or ("@" in sender and bool(names & {"to", "subject"}))
+    return bool(names & _MAIL_MARKS and names & {"from", "subject"}) or (
+        "@" in sender and bool(names & {"to", "subject"})
+    )
 
 
 def _is_markdown(head: str) -> bool:

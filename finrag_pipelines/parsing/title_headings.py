@@ -46,14 +46,14 @@ def title_candidates(layout: Layout, items: Sequence[Item], entries: Sequence[Ca
     )
     titles = Marks(layout, frozenset({ElementKind.TITLE}))
     anchors = sorted(offset for _, offset in layout.anchors)
+    entry_ends = [0, *(e.end for e in sorted(entries, key=lambda e: e.start))]
     entry_starts = sorted(e.start for e in entries)
     seen: dict[str, int] = {}
     found: list[Candidate] = []
     for start, end, wording in title_lines(layout.text):
         if wording not in by_wording or furniture.hold(start):
             continue
-        at = bisect_right(entry_starts, start) - 1
-        if at >= 0 and start - entry_starts[at] < 200:
+        if start < entry_ends[bisect_right(entry_starts, start)]:
             continue  # a contents entry whose number stands on the line above
         seen[wording] = seen.get(wording, 0) + 1
         base = 2.0 + titles.hold(start) + 0.5 * layout.text[start:end].isupper() - 0.5 * (seen[wording] > 1)

@@ -33,6 +33,7 @@ _LIGHT = frozenset(
 )
 # Any item may be left out in these words instead of its title.
 _LEFT_OUT = frozenset({"reserved", "removed", "omitted", "intentionally", "none", "not"})
+_LONGEST_LINE = 2_000
 _REACH = 2  # words that may stand between two of the title's
 
 
@@ -42,6 +43,14 @@ class TitleMatch:
 
     similarity: float
     end: int
+
+
+def line_span(text: str, offset: int) -> tuple[int, int]:
+    """Return start and end of the line around `offset`; of a line longer than any heading, only what is near."""
+    low, high = max(0, offset - _LONGEST_LINE), min(len(text), offset + _LONGEST_LINE)
+    start = text.rfind("\n", low, offset) + 1
+    end = text.find("\n", offset, high)
+    return start or low, high if end < 0 else end
 
 
 def letters(text: str) -> str:
@@ -74,8 +83,7 @@ def match_title(text: str, start: int, titles: tuple[str, ...], limit: int = 320
         similarity = max(m.similarity for m in matches)
         end = max(m.end for m in matches if m.similarity == similarity)
         # A shorter wording may match as well as a longer one, which says how far a line that goes on is still title.
-        line_end = text.find("\n", end)
-        if line_end < 0 or any(c.isalnum() for c in text[end:line_end]):
+        if any(c.isalnum() for c in text[end : line_span(text, end)[1]]):
             end = max(m.end for m in matches if m.similarity >= 0.6 * similarity)
         best = TitleMatch(similarity, _over_light_words(text, end))
     if best.similarity < 0.5 and words[0][0] in _LEFT_OUT:
@@ -85,8 +93,7 @@ def match_title(text: str, start: int, titles: tuple[str, ...], limit: int = 320
 
 def _over_light_words(text: str, end: int) -> int:
     """Move `end` to the end of its line where only words without weight follow ("… Officers of Registrant")."""
-    line_end = text.find("\n", end)
-    rest = list(WORD.finditer(text, end, len(text) if line_end < 0 else min(line_end, end + 100)))
+    rest = list(WORD.finditer(text, end, min(line_span(text, end)[1], end + 100)))
     if rest and len(rest) <= 4 and all(_plain(m.group()) in _LIGHT for m in rest):
         return rest[-1].end()
     return end

@@ -1,4 +1,4 @@
-"""Who speaks where in the transcript of a call: labels, participants lists and the operator's introductions, put together.
+"""Who speaks where in the transcript of a call: labels, participants lists and the operator's introductions.
 
 Names, titles and roles are in participants.py, JSON in transcript_json.py. A text without labels stays one turn of an
 unknown speaker: nobody is guessed from what is said.
@@ -26,6 +26,7 @@ from finrag_pipelines.parsing.participants import (
     pattern,
     role_of,
     same_person,
+    split_credentials,
     tables,
     unidentified_role,
     with_credentials,
@@ -40,23 +41,33 @@ _HEAD = 300
 _OPENING = 8_000
 _LABEL = 200
 _PREFIX = re.compile(r"[\s*#>_]*(?:[\[(]?\d{1,2}:\d{2}(?::\d{2})?[\])]?\s*)?(?:<?[QA]\s*[-–—]\s*|<)?")
+# A label and its words on one line: `Name: …`, `Name（…）：`, `Name (00:12:30) …`.
+_INLINE = re.compile(
+    rf"([^:：\n]{{2,{_LABEL}}}?)(?:>?\s?[:：](?:[\s*]+|$)|\s+[\[(]\d{{1,2}}:\d{{2}}(?::\d{{2}})?[\])]:?\s*)"
+)
 _SEPARATOR = re.compile(r"\s*--+\s*|\s+[-–—|]\s+|\s*—\s*|,\s+|\s+(?=\()")
+_OPEN_END = re.compile(r"(?:,|&|\bof|\band)$")
 _NAME = r"[A-ZÀ-Þ][\w'’.\-]*(?:\s+(?:[A-ZÀ-Þ][\w'’.\-]*|van|von|de|der|den|du|del|di|da|la|le)){0,4}"
 _INTRODUCED = re.compile(
-    rf"\b(?:from|is|with|to|have|ask)\s+(?:the\s+line\s+of\s+|(?:Mr|Ms|Mrs|Dr)\.?\s+)*({_NAME}),?\s+(?:with|from|of|at|representing)\s+"
+    rf"\b(?:from|is|with|to|have|ask|request|invite|welcome|Mr|Ms|Mrs|Dr)\.?\s+(?:the\s+line\s+of\s+|(?:Mr|Ms|Mrs|Dr)\.?\s+)*({_NAME}),?\s+(?:with|from|of|at|representing)\s+"
     r"((?:[A-Z]\.\s?)*[^.,;?!\n]{2,70}(?:\.[A-Z][^.,;?!\n]{0,40})*)"
-)
-_FIRST_QUESTION = re.compile(
-    r"\b(?:first|opening)\s+question\b[^.?!\n]{0,80}\b(?:from|is|comes?)\b|\bquestion[- ]and[- ]answer session\b"
-    r"|\bopen (?:the|up) (?:line|call|floor)s? (?:for|to) questions\b",
-    re.IGNORECASE,
 )
 _HANDS_OVER = re.compile(
     r"\b(?:turn|hand|pass)(?:ing)?\b[^.?!\n]{0,80}\bto\s+([^.?!\n]{3,80})|\bintroduce\s+([^.?!\n]{3,80})"
 )
 _OPERATES = re.compile(
     r"\b(?:call is being recorded|welcome (?:everyone )?to the|listen[- ]only|press star|operator instructions"
-    r"|next question|first question|conference (?:call )?is being recorded|this concludes|you may (?:now )?disconnect)",
+    r"|next question (?:comes|is)|first question (?:comes|is)|ready to take questions"
+    r"|conference (?:call )?is being recorded|this concludes|you may (?:now )?disconnect)",
+    re.IGNORECASE,
+)
+
+
+_SPOKEN = re.compile(
+    r"\bthank(?:s| you)(?: all| everyone)? for joining"
+    r"|\bgood (?:morning|afternoon|evening|day),? (?:and|ladies|everyone)"
+    r"|\b(?:turn|hand) (?:the call|it|things|you)? ?(?:back )?over to\b|\boperator, we(?:'re| are)\b"
+    r"|逐字稿|各位.{0,12}大家好",
     re.IGNORECASE,
 )
 
@@ -81,16 +92,12 @@ class _Label:
 
 
 def is_transcript(layout: Layout) -> bool:
-    """Tell whether a document is the transcript of a call: its labels, or its opening words, say so."""
+    """Tell whether a document is the transcript of a call: it has speakers, or people speak in it as in a call."""
     if any(element.kind is ElementKind.TURN for element in layout.elements):
         return True
-    opening = layout.text[:3000]
-    if re.search(
-        r"\b(?:earnings|conference|results) call\b|transcript\b|逐字稿|业绩说明会|業績說明會|法說會", opening, re.I
-    ):
-        turns = find_turns(layout)
-        return len(turns) > 3 or bool(_OPERATES.search(opening))
-    return False
+    if not _SPOKEN.search(layout.text):
+        return False
+    return bool(_OPERATES.search(layout.text)) or len(find_turns(layout)) > 1
 
 
 def find_turns(layout: Layout) -> tuple[Turn, ...]:
@@ -157,7 +164,7 @@ def _roster(lines: Sequence[_Line], head: str) -> tuple[list[Participant], set[i
         block = _list_block(lines, index + 1)
         side = {"company": COMPANY, "analyst": ANALYST}.get(heading)
         texts = [re.sub(r"^[\s•●▪*\-–]+", "", line.text) for line in block]
-        used, found = _entries(texts, side, head)
+        used, found = _entries(texts, side, head, {name_words(person.name) for person in people})
         people.extend(person for person in found if find_person(person.name, people) is None)
         listed.update(range(index + 1, index + 1 + used))
         index += 1 + used
@@ -174,31 +181,32 @@ def _list_block(lines: Sequence[_Line], start: int) -> list[_Line]:
     return block
 
 
-def _entries(texts: Sequence[str], side: str | None, head: str) -> tuple[int, list[Participant]]:
+def _entries(
+    texts: Sequence[str], side: str | None, head: str, seen: set[tuple[str, ...]]
+) -> tuple[int, list[Participant]]:
     """Return how many lines are the list, and its people. One line a person (`Name - Title`, `Name, Title`), or the
-    name on one line and title or firm on the next ones."""
-    one_line = 2 * sum(bool(_split_name(text)[1]) and looks_like_name(_split_name(text)[0]) for text in texts) > len(
-        texts
-    )
+    name on one line and title or firm on the next ones. A name that was `seen` already is a speaker of the call."""
+    splits = [_split_name(text) for text in texts]
+    one_line = 2 * sum(bool(credentials) and looks_like_name(name) for name, credentials in splits) > len(texts)
     people: list[Participant] = []
-    seen: set[tuple[str, ...]] = set()
-    for position, text in enumerate(texts):
-        name, credentials = _split_name(text)
+    for position, (text, (name, credentials)) in enumerate(zip(texts, splits, strict=True)):
         entry = looks_like_name(name) and (bool(credentials) or looks_like_name(text))
         last = people[-1] if people else None
-        if one_line and not entry and not (last and len(text) <= 80 and not re.search(r"[.?!]$", text)):
+        if one_line and not entry and not (last and _goes_on(last, text)):
             return position, people
         if not one_line:
             # A firm may look like a name: below an analyst without a firm it is one.
             entry = looks_like_name(text) and not (last and side == ANALYST and not last.firm)
-            if last and re.search(r"(?:,|&|\bof|\band)$", f"{last.title or ''}{last.firm or ''}"):
-                entry = False
+            entry = entry and not (last and _OPEN_END.search(f"{last.title or ''}{last.firm or ''}"))
         if entry:
             if name_words(name) in seen:
-                return position, people  # again: no entry but the first label of the call
+                return position, people
             seen.add(name_words(name))
             person = Participant(_cased(name), side=side)
-            people.append(with_credentials(person, credentials, head) if credentials else person)
+            own, others = _run_together(credentials, head)
+            people.append(with_credentials(person, own, head) if own else person)
+            if others:
+                people.extend(_entries([others], side, head, seen)[1])
         elif last is None:
             return position, people
         else:
@@ -209,6 +217,25 @@ def _entries(texts: Sequence[str], side: str | None, head: str) -> tuple[int, li
     return len(texts), titled
 
 
+def _goes_on(person: Participant, text: str) -> bool:
+    """Tell whether a line goes on with the title or firm of the person above it."""
+    if _OPEN_END.search(f"{person.title or ''}{person.firm or ''}"):
+        return True
+    return len(text) <= 60 and bool(has_title(text) or pattern("firm_pattern").search(text))
+
+
+def _run_together(credentials: str, head: str) -> tuple[str, str]:
+    """Cut credentials where the company's name is followed by the next person's: two entries on one line."""
+    for match in re.finditer(r"\s+", credentials):
+        before, after = credentials[: match.start()], credentials[match.end() :]
+        firm = split_credentials(before)[-1:]
+        if firm and is_company(firm[0], head):
+            name, rest = _split_name(after)
+            if rest and looks_like_name(name) and not is_company(name, head):
+                return before, after
+    return credentials, ""
+
+
 def _split_name(text: str) -> tuple[str, str]:
     """Return name and credentials of a label or an entry of a list."""
     match = _SEPARATOR.search(text)
@@ -216,7 +243,10 @@ def _split_name(text: str) -> tuple[str, str]:
         match = _SEPARATOR.search(text, match.end())
     if not match:
         return text.strip(" *_:"), ""
-    return text[: match.start()].strip(" *_:"), text[match.end() :].strip(" *_:()")
+    credentials = text[match.end() :].strip(" *_:")
+    if credentials.startswith("("):
+        credentials = credentials.strip("() ")
+    return text[: match.start()].strip(" *_:"), credentials
 
 
 def _cased(name: str) -> str:
@@ -243,11 +273,12 @@ def _candidate(lines: Sequence[_Line], index: int) -> _Label | None:
         words = at.start + skipped + inline.end()
         return _Label(index, at.start, words, *found, inline=words < at.end)
     bare = body.rstrip(" *_>")
-    if len(bare) <= 160 and (
-        not re.search(r"[.?!;,]$", bare) or re.search(r"\b(?:Inc|Co|Ltd|Corp|Jr|Sr|LLP|L\.P|N\.A)\.$", bare)
+    if (
+        len(bare) <= 160
+        and (not re.search(r"[.?!;,]$", bare) or re.search(r"\b(?:Inc|Co|Ltd|Corp|Jr|Sr|LLP|L\.P|N\.A)\.$", bare))
+        and (found := _named(bare))
     ):
-        if found := _named(bare):
-            return _Label(index, at.start, at.end, *found, inline=False)
+        return _Label(index, at.start, at.end, *found, inline=False)
     return None
 
 
@@ -343,13 +374,22 @@ def _cut(text: str, lines: Sequence[_Line], labels: Sequence[_Label], listed: se
 
 
 def _parts_by_words(text: str, labels: Sequence[_Label], parts: list[str]) -> list[str]:
-    """Return the parts where no heading parts them: questions begin when the operator asks for the first one."""
+    """Return the parts where no heading parts them: questions begin when the operator introduces the first one."""
     ends = [label.start for label in labels[1:]] + [len(text)]
     for position, (label, end) in enumerate(zip(labels, ends, strict=True)):
-        said = text[label.speech : end]
-        if is_operator(label.name) and (_INTRODUCED.search(said) and "question" in said.lower()):
+        if is_operator(label.name) and _introduced(text[label.speech : end], PREPARED):
             return parts[:position] + [QUESTIONS] * (len(parts) - position)
     return parts
+
+
+def _introduced(said: str, part: str) -> tuple[str, str] | None:
+    """Return name and firm of who is introduced for a question; in the prepared remarks only with that very word."""
+    found = None
+    for match in _INTRODUCED.finditer(said):
+        if part == QUESTIONS or "question" in said[max(0, match.start() - 160) : match.end()].lower():
+            firm = re.split(r"\s+(?:to|please|has|whose|who|your|is|go|for)\b", match[2])[0]
+            found = match[1], firm.strip().removeprefix("the ")
+    return found
 
 
 def _last_line(lines: Sequence[_Line], label: _Label, listed: set[int]) -> int:
@@ -374,7 +414,7 @@ def _with_people(
         label = ordered[bisect_left(starts, turn.start)]
         speakers.append(_enrol(people, label, text[label.speech : turn.end], head))
     _learn_titles(people, text, head)
-    _learn_analysts(people, turns, speakers, text)
+    _learn_analysts(people, turns, speakers, text, head)
     _learn_sides(people, turns, speakers)
     named = {person.name: person for person in people}
     finished: list[Turn] = []
@@ -467,7 +507,8 @@ def _title_after(rest: str) -> str | None:
     if not match:
         return None
     title = re.split(
-        r"[;]|,?\s+(?:who|will|please|and (?:will|then|he|she|they))\b|,?\s+and\s+(?=(?:[A-Z][\w.]*\s+){2,3},)|,?\s+and\s*$",
+        r"[;]|,?\s+(?:who|will|please|and (?:will|then|he|she|they))\b|,?\s+and\s+(?=(?:[A-Z][\w.]*\s+){2,3},)"
+        r"|,?\s+and\s*$",
         match[1],
     )[0]
     title = title.strip(" ,")
@@ -493,24 +534,23 @@ def _without_company(title: str | None, head: str) -> str | None:
 
 
 def _learn_analysts(
-    people: list[Participant], turns: Sequence[Turn], speakers: Sequence[str | None], text: str
+    people: list[Participant], turns: Sequence[Turn], speakers: Sequence[str | None], text: str, head: str
 ) -> None:
     """Take analysts and their firms from the operator's introductions: the next who speaks, if the name agrees and the
     company does not employ them."""
     position_of = {person.name: at for at, person in enumerate(people)}
     for position, turn in enumerate(turns):
-        introductions = list(_INTRODUCED.finditer(text[turn.start : turn.end]))
-        asks = "question" in text[turn.start : turn.end].lower() or "line" in text[turn.start : turn.end].lower()
-        if speakers[position] is not None and not _OPERATES.search(text[turn.start : turn.end]):
+        introduced = _introduced(text[turn.start : turn.end], turn.part) if is_operator(turn.speaker) else None
+        if introduced is None:
             continue
-        if not introductions or not asks:
-            continue
-        name, firm = introductions[-1][1], introductions[-1][2].strip().removeprefix("the ")
+        name, firm = introduced
         for speaker in speakers[position + 1 : position + 4]:
             if speaker is None or people[position_of[speaker]].side == COMPANY:
                 continue
-            if _agree(name, speaker):
-                at = position_of[speaker]
+            at = position_of[speaker]
+            if is_company(firm, head):
+                people[at] = replace(people[at], side=COMPANY)
+            elif _agree(name, speaker) and not has_title(firm):
                 people[at] = replace(people[at], side=ANALYST, firm=people[at].firm or firm)
             break
 

@@ -1,4 +1,4 @@
-"""The one place that makes unstructured work without a network: a blank spaCy pipeline instead of the model it would fetch."""
+"""The one place that makes unstructured work offline: a blank spaCy pipeline instead of the model it would fetch."""
 
 import os
 from functools import lru_cache

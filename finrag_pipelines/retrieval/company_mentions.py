@@ -17,6 +17,7 @@ from finrag_pipelines.retrieval.lexicon import load_lexicon
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|&")
 _TICKER_CUE = re.compile(r"(?:\$|\b(?:ticker|symbol|nyse|nasdaq)\s*:?\s*)$", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"['’][sS]?$")
 _BREAKS = frozenset(',;:()?!"“”/|\n')
 _GENERIC_TAILS = frozenset(
     ["group", "holding", "holdings", "international", "financial", "resorts", "wholesale", "companies"]
@@ -170,7 +171,7 @@ class CompanyFinder:
 
     def _ticker_at(self, question: str, words: list[_Word], position: int, has_lower: bool) -> frozenset[str] | None:
         word = words[position]
-        text = re.sub(r"['’]s$", "", word.text)
+        text = _POSSESSIVE.sub("", word.text)
         ids = self._all.tickers.get(text.upper())
         if not ids:
             return None
@@ -193,7 +194,8 @@ class CompanyFinder:
     def _mention(self, question: str, span: list[_Word], ids: frozenset[str]) -> CompanyMention:
         known = ids & self._catalog
         start, end = span[0].start, span[-1].end
-        return CompanyMention(start, end, question[start:end], tuple(sorted(known or ids)), bool(known))
+        text = _POSSESSIVE.sub("", question[start:end])
+        return CompanyMention(start, end, text, tuple(sorted(known or ids)), bool(known))
 
 
 @lru_cache(maxsize=32)

@@ -42,10 +42,15 @@ def near_duplicates(rows: Sequence[np.ndarray], threshold: float = 0.9) -> list[
 
 
 def interleave(rankings: Sequence[Sequence[Key]], limit: int) -> list[tuple[Key, int]]:
-    """Return up to `limit` distinct items, taken in turn from each ranking, each with the ranking it came from."""
+    """Return up to `limit` distinct items, each ranking in turn giving its best that is not taken yet, together with
+    the position of the ranking that gave it."""
     found: dict[Key, int] = {}
-    for depth in range(max(map(len, rankings), default=0)):
-        for position, ranking in enumerate(rankings):
-            if depth < len(ranking) and len(found) < limit:
-                found.setdefault(ranking[depth], position)
+    waiting = {position: iter(ranking) for position, ranking in enumerate(rankings)}
+    while waiting and len(found) < limit:
+        for position in list(waiting):
+            item = next((item for item in waiting[position] if item not in found), None)
+            if item is None:
+                del waiting[position]
+            elif len(found) < limit:
+                found[item] = position
     return list(found.items())

@@ -8,7 +8,7 @@ from finrag_pipelines.chunking.model import Fragment
 @dataclass(frozen=True, order=True)
 class Pair:
     """One exact (company, period) that a question asks for; `period` is None where it names a company alone, and
-    `company` where it names a period alone."""
+    `company` where it names a period alone; both are None where it names neither."""
 
     company: str | None
     period: str | None
@@ -51,7 +51,7 @@ class Candidate:
 
     `contributing` names the channels, sorted. `pair` is the pair of the plan that it was found for. `duplicates`
     counts the fragments of the same source that say nearly the same and were collapsed into it; `priors` names the
-    reasons for which it was preferred (`filing_period`, `statement:balance_sheet`, …).
+    reasons for which it was preferred (`filing_period`, `date`).
     """
 
     rank: int

@@ -36,6 +36,7 @@ _DAY = re.compile(
     re.IGNORECASE,
 )
 _MONTH = re.compile(rf"\b(?P<month>{'|'.join(_MONTHS)})\.?,?\s+(?P<year>(?:19|20)\d{{2}})\b", re.IGNORECASE)
+_AFTER_MONTH = re.compile(rf"\b(?:{'|'.join(_MONTHS)})\.?,?\s+$", re.IGNORECASE)
 _NOT_A_YEAR = re.compile(r"\b(?:due|maturing|notes?|debentures?|bonds?|through|until|by)\s+(?:in\s+)?$", re.IGNORECASE)
 
 
@@ -59,6 +60,7 @@ def find_periods(question: str, view: CatalogView, company: str | None, as_of: d
         if mention.explicit
         or not (
             _NOT_A_YEAR.search(question[: mention.start])
+            or _AFTER_MONTH.search(question[: mention.start])
             or (explicit and mention.label not in view.periods_of(company))
         )
     ]

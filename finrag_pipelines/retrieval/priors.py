@@ -1,25 +1,74 @@
-"""Reasons to prefer one authorised candidate over another that both channels like as much. They filter nothing."""
+"""Reasons to prefer one authorised candidate over another that the channels like as much. They filter nothing."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from finrag_pipelines.indexing.manifest import ManifestEntry
 from finrag_pipelines.indexing.period_codes import period_code
-from finrag_pipelines.indexing.shard import Shard
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 FILING_PERIOD = 1.25
+DATE = 1.25
+_DAYS_AFTER = 21  # an event is announced, a meeting's votes are filed, within weeks
 
 
-def priors_of(shard: Shard, row: int, plan: Plan, pair: Pair) -> tuple[float, tuple[str, ...]]:
-    """Return the factor for the score of a row, and the names of the reasons."""
-    factor, reasons = 1.0, []
-    entry = shard.entry_of(row)
-    if pair.period and entry.period and _same(entry.period, pair.period):
-        factor *= FILING_PERIOD
-        reasons.append("filing_period")
-    return factor, tuple(reasons)
+@dataclass(frozen=True)
+class Preference:
+    """What is preferred for one pair: filings of these period codes, and documents near these days."""
+
+    filing_periods: frozenset[int]
+    spans: tuple[tuple[str, str], ...]
+
+    def of(self, entry: ManifestEntry) -> tuple[float, tuple[str, ...]]:
+        """Return the factor for the scores of a document's rows, and the names of the reasons."""
+        factor, reasons = 1.0, []
+        if (code := period_code(entry.period or "")) is not None and code in self.filing_periods:
+            factor *= FILING_PERIOD
+            reasons.append("filing_period")
+        days = [day for day in (entry.filed, *entry.event_dates) if day]
+        if any(start <= day <= end for day in days for start, end in self.spans):
+            factor *= DATE
+            reasons.append("date")
+        return factor, tuple(reasons)
 
 
-def _same(filing: str, asked: str) -> bool:
+def preference_for(pair: Pair, plan: Plan, reporting: Sequence[ManifestEntry]) -> Preference:
+    """Return what is preferred for `pair`, given the documents that report its period.
+
+    The filing of the period itself is; but where several periods of one company are set side by side and the filing
+    of the last one reports this one too, that filing is, since it states them on one basis.
+    """
+    wanted = pair.period
+    if wanted and plan.comparison:
+        labels = sorted(
+            (code, other.period)
+            for other in plan.pairs
+            if other.company == pair.company and other.period and (code := period_code(other.period)) is not None
+        )
+        if labels and any(same_period(entry.period, labels[-1][1]) for entry in reporting):
+            wanted = labels[-1][1]
+    return Preference(_alike(wanted), tuple(_span(value) for value in plan.dates))
+
+
+def same_period(filing: str | None, asked: str) -> bool:
     """Tell whether a filing's period is the one asked for, the fourth quarter and its year taken as one."""
-    one, other = period_code(filing), period_code(asked)
-    if one is None or other is None:
-        return False
-    return one == other or (one // 10 == other // 10 and {one % 10, other % 10} <= {0, 4})
+    return (period_code(filing) if filing else None) in _alike(asked)
+
+
+def _alike(label: str | None) -> frozenset[int]:
+    code = period_code(label) if label else None
+    if code is None:
+        return frozenset()
+    year, kind = divmod(code, 10)
+    if kind in (0, 4):
+        return frozenset({year * 10, year * 10 + 4})
+    return frozenset({year * 10 + (kind - 4 if kind > 4 else kind)})
+
+
+def _span(value: str) -> tuple[str, str]:
+    """The days on which a document about a day (`2023-05-26`) or a month (`2023-05`) may be dated."""
+    if len(value) > 7:
+        day = date.fromisoformat(value)
+        return value, (day + timedelta(days=_DAYS_AFTER)).isoformat()
+    return f"{value}-01", f"{value}-31"

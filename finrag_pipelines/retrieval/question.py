@@ -36,7 +36,8 @@ def plan_question(question: str, view: CatalogView, as_of: date | None = None) -
     """Read a question against what the principal may know of the corpus.
 
     `as_of` is the day on which "latest" and "last quarter" are meant; without it they mean the newest documents. An
-    overlong question is read up to LONGEST_QUESTION characters, which the plan's notes say.
+    overlong question is read up to LONGEST_QUESTION characters, which the plan's notes say. A question that names
+    unknown companies only has no pairs: nothing is searched in their place.
     """
     notes: list[str] = []
     text = question
@@ -63,6 +64,12 @@ def plan_question(question: str, view: CatalogView, as_of: date | None = None) -
     if not statements:
         statements = tuple(dict.fromkeys(name for hit in hits for name in hit.concept.statements))
     ranking = [word for word in terms(rest) if word not in words.filler]
+    if not ranking:
+        ranking = [word for word in terms(text) if word not in words.filler]
+    if unknown:
+        notes.append(f"No document here is of {', '.join(dict.fromkeys(m.text for m in unknown))}.")
+        if not known:
+            pairs = []
     return Plan(
         question=question,
         pairs=tuple(dict.fromkeys(pairs)),

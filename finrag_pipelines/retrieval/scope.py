@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from finrag_pipelines.catalog.access import Principal
+from finrag_pipelines.catalog.calendars import calendar_for, period_end_of, period_start_of
 from finrag_pipelines.indexing.manifest import ManifestEntry
 from finrag_pipelines.indexing.period_codes import period_code
 from finrag_pipelines.indexing.shard import RowFilter, Shard
@@ -12,6 +13,7 @@ from finrag_pipelines.retrieval.catalog_view import CatalogView
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 _ANNUAL = 0
+_UNDATED = frozenset({"memo", "fund_announcement"})
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def scope_of(
         if places:
             admitted[position] = places
     entries = [shards[position].entries[place] for position, places in admitted.items() for place in places]
-    periods = _periods_for(pair, entries)
+    periods = None if _told_by_date(plan) else _periods_for(pair, entries)
     wanted_sections = frozenset(plan.sections) if sections and plan.sections else None
     wanted_roles = frozenset(plan.roles) if roles and plan.roles else None
     row_filters = {
@@ -107,7 +109,26 @@ def _admits(entry: ManifestEntry, pair: Pair, plan: Plan, view: CatalogView, as_
         return False
     if plan.forms and not form_matches(entry.form, plan.forms):
         return False
+    if pair.period and _told_by_date(plan) and not _dated_within(entry, pair):
+        return False
     return as_of is None or entry.filed is None or entry.filed <= as_of
+
+
+def _told_by_date(plan: Plan) -> bool:
+    """Tell whether a question asks for documents without a fiscal period: a period then means when they were made."""
+    return bool(plan.forms) and _UNDATED.issuperset(plan.forms)
+
+
+def _dated_within(entry: ManifestEntry, pair: Pair) -> bool:
+    if entry.period == pair.period:
+        return True
+    calendar = calendar_for(pair.company or entry.company)
+    try:
+        start, end = period_start_of(calendar, pair.period or ""), period_end_of(calendar, pair.period or "")
+    except ValueError:
+        return False
+    days = [day for day in (entry.filed, *entry.event_dates) if day]
+    return any(start.isoformat() <= day <= end.isoformat() for day in days)
 
 
 def _periods_for(pair: Pair, entries: Sequence[ManifestEntry]) -> frozenset[int] | None:

@@ -5,7 +5,7 @@ No model call decides anything here. The same question, principal and index vers
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ import numpy as np
 from finrag_pipelines.catalog.access import PUBLIC_PRINCIPAL, Principal
 from finrag_pipelines.indexing.analyzer import terms
 from finrag_pipelines.indexing.build import IndexDescription, describe_index
+from finrag_pipelines.indexing.manifest import ManifestEntry
 from finrag_pipelines.indexing.period_codes import code_label
 from finrag_pipelines.indexing.publication import resolve_version
 from finrag_pipelines.indexing.shard import Shard
@@ -24,14 +25,15 @@ from finrag_pipelines.retrieval.catalog_view import CatalogView
 from finrag_pipelines.retrieval.fusion import interleave, near_duplicates, reciprocal_rank_fusion
 from finrag_pipelines.retrieval.lexicon import load_lexicon
 from finrag_pipelines.retrieval.model import Candidate, Pair, Plan, SearchResponse, Trace
-from finrag_pipelines.retrieval.priors import priors_of
+from finrag_pipelines.retrieval.priors import preference_for
 from finrag_pipelines.retrieval.question import plan_question
+from finrag_pipelines.retrieval.rerank import DEPTH as RERANK_DEPTH
+from finrag_pipelines.retrieval.rerank import Reranker, rerank
 from finrag_pipelines.retrieval.scope import Scope, scope_of
 from finrag_pipelines.storage import Store, StoreError
 
 if TYPE_CHECKING:
     from finrag_pipelines.embedding.model import Embedder
-    from finrag_pipelines.retrieval.rerank import Reranker
 
 MODES = ("lexical", "vector", "hybrid", "hybrid+rerank")
 CHANNEL_DEPTH = 100
@@ -71,8 +73,10 @@ class Index:
         store: Store,
         description: IndexDescription,
         embedder: "Embedder | None" = None,
-        reranker: "Reranker | None" = None,
+        reranker: Reranker | None = None,
+        rerank_seconds: float = 30.0,
     ) -> None:
+        self.rerank_seconds = rerank_seconds
         self.store = store
         self.description = description
         self._embedder = embedder
@@ -172,7 +176,7 @@ class Index:
         vector = self._query_vector(plan, question, mode, notes)
         clock.lap("embed")
         rankings = []
-        pairs = plan.pairs or (Pair(None, None),)
+        pairs = plan.pairs or (() if plan.unknown_companies else (Pair(None, None),))
         if not plan.ranking_query and pairs == (Pair(None, None),):
             notes.append("The question has no words to search for.")
             pairs = ()
@@ -183,6 +187,8 @@ class Index:
             self._rerank(question, rankings, notes)
             clock.lap("rerank")
         results, repairs = self._merge(rankings, k)
+        if rankings and not results:
+            notes.append("Nothing in scope holds a word of the question.")
         clock.lap("merge")
         trace = Trace(
             plan=plan,
@@ -260,14 +266,23 @@ class Index:
         for position, row in {row for channel in channels.values() for row in channel}:
             self._assert_row(position, row, masks, principal)
         ranking.scores = reciprocal_rank_fusion(channels)
+        preference = preference_for(pair, plan, self._reporting(masks))
         for position, row in ranking.scores:
-            factor, reasons = priors_of(self.shards[position], row, plan, pair)
+            factor, reasons = preference.of(self.shards[position].entry_of(row))
             ranking.scores[position, row] *= factor
             ranking.priors[position, row] = reasons
         ordered = sorted(ranking.scores, key=lambda row: (-ranking.scores[row], self._fragment_key(row)))
         ranking.rows = self._collapse(ordered, ranking)
         clock.lap("fuse")
         return ranking
+
+    def _reporting(self, masks: dict[int, np.ndarray]) -> list[ManifestEntry]:
+        """Return the documents that have rows in scope."""
+        return [
+            self.shards[position].entries[place]
+            for position, mask in sorted(masks.items())
+            for place in np.unique(self.shards[position].source[mask])
+        ]
 
     def _lexical(
         self, scope: Scope, query: LexicalQuery, principal: Principal, restricted: bool
@@ -324,10 +339,16 @@ class Index:
         return [row for row in head if row not in dropped] + tail
 
     def _rerank(self, question: str, rankings: list[_Ranking], notes: list[str]) -> None:
-        from finrag_pipelines.retrieval.rerank import rerank_rows
-
         for ranking in rankings:
-            rerank_rows(self, question, ranking, notes)
+            head = ranking.rows[:RERANK_DEPTH]
+            texts = [self.shards[position].fragment(row).embedded_text for position, row in head]
+            result = rerank(self.reranker, question, texts, self.rerank_seconds / len(rankings))
+            if result.note:
+                notes.append(result.note)
+                continue
+            ranking.rerank = dict(zip(head, result.scores, strict=True))
+            head.sort(key=lambda row: (-ranking.rerank[row], self._fragment_key(row)))
+            ranking.rows[: len(head)] = head
 
     def _merge(self, rankings: list[_Ranking], k: int) -> tuple[list[Candidate], list[Pair]]:
         """Take the results of all pairs in turn, so that none is pushed out; return also the pairs that came up empty
@@ -411,7 +432,7 @@ def open_index(
     store: Store,
     version: str | None = None,
     embedder: "Embedder | None" = None,
-    reranker: "Reranker | None" = None,
+    reranker: Reranker | None = None,
 ) -> Index:
     """Open an index version (a unique prefix of its name suffices), by default the one that answers use.
 
@@ -420,4 +441,4 @@ def open_index(
     return Index(store, describe_index(store, resolve_version(store, version)), embedder, reranker)
 
 
-__all__ = ["CHANNEL_DEPTH", "MODES", "FilterError", "Index", "open_index", "replace"]
+__all__ = ["CHANNEL_DEPTH", "MODES", "FilterError", "Index", "open_index"]
