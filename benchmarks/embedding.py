@@ -109,9 +109,8 @@ def main() -> None:
         "ways": rows,
         "cold_start_s": cold,
     }
-    print(
-        f"{len(texts)} fragments of {report['mean_tokens']} tokens, {report['threads']} threads, load {report['load_average']}"
-    )
+    print(f"{len(texts)} fragments of {report['mean_tokens']} tokens, {report['threads']} threads, ", end="")
+    print(f"load {report['load_average']}")
     print(f"{'':28}{'fragments/s':>12}{'ratio':>8}{'bits repeat':>13}{'lowest cosine':>15}")
     for name, row in rows.items():
         print(

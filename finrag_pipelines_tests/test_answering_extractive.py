@@ -8,13 +8,13 @@ from finrag_pipelines.answering.documents import Documents
 from finrag_pipelines.answering.model import AnswerConfig, to_json
 from finrag_pipelines.catalog.access import Principal
 from finrag_pipelines.evidence import canonical_projection
-from finrag_pipelines.evidence.write import read_answer, write_answers
 from finrag_pipelines.evidence.verify import verify
+from finrag_pipelines.evidence.write import read_answer, write_answers
 from finrag_pipelines_tests.answering_store import ask, sample_documents, sample_store
 
 ISSUE_FIELDS = [
-    "source_id", "version", "company", "form", "period", "section", "speaker", "page_index", "page_label", "start", "end",
-    "quote", "fragment_id", "representation_id", "representation_type", "content_sha256",
+    "source_id", "version", "company", "form", "period", "section", "speaker", "page_index", "page_label", "start",
+    "end", "quote", "fragment_id", "representation_id", "representation_type", "content_sha256",
 ]  # fmt: skip
 
 
@@ -146,14 +146,25 @@ def test_every_citation_reads_back_and_the_record_verifies() -> None:
 
 def test_the_printed_object_has_the_documented_fields() -> None:
     shown = to_json(ask("Progressive combined ratio Q3 2024"))
-    for name in ("answer_id", "decision", "answer", "refusal", "claims", "citations", "index_version", "generator", "timings_ms"):
-        assert name in shown
+    top = {
+        "answer_id",
+        "decision",
+        "answer",
+        "refusal",
+        "claims",
+        "citations",
+        "index_version",
+        "generator",
+        "timings_ms",
+    }
+    assert top <= set(shown)
     assert [name for name in ISSUE_FIELDS if name not in shown["citations"][0]] == []
     refused = to_json(ask("What is Coca-Cola's stock price today?"))
     assert set(refused["refusal"]) == {"code", "reason", "missing"} and refused["answer"] is None
 
 
 def test_instructions_inside_a_question_or_odd_input_never_break_the_gates() -> None:
-    for question in ("", "?" * 50, "' OR '1'='1", "a" * 10_000, "😀😀", "SELECT * FROM evidence.answers; --", "[1] [2]"):
+    odd = ("", "?" * 50, "' OR '1'='1", "a" * 10_000, "😀😀", "SELECT * FROM evidence.answers; --", "[1] [2]")
+    for question in odd:
         answer = ask(question, Principal("public"))
         assert answer.decision == "refused" and answer.refusal_reason

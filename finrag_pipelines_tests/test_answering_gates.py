@@ -82,6 +82,6 @@ def test_questions_that_cannot_be_worked_on_are_named_for_what_they_are(question
     assert refusal is not None and refusal.code == code
 
 
-@pytest.mark.parametrize("question", ["Progressive combined ratio Q3 2024", "cash flow hedges", "可口可乐 2026 收入是多少?"])
+@pytest.mark.parametrize("question", ["Progressive combined ratio", "cash flow hedges", "可口可乐 2026 收入是多少?"])
 def test_terse_questions_pass(question: str) -> None:
     assert question_class(question, names_scope=True)[0] is None

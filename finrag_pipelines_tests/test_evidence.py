@@ -57,7 +57,7 @@ def record_citing(store: Store, question: str = "What weighed on the margin?") -
         plan_pairs=(PlanPair("MDLZ", "2026Q1", True),),
         gates=(GateRow(1, "scope", "deterministic", True),),
         deliveries=(
-            DeliveryRow(1, "f1", "S", 1, representation, content, 0, len(TEXT), sha256_text(TEXT), 20, "MDLZ", "2026Q1"),
+            DeliveryRow(1, "f1", "S", 1, representation, content, 0, len(TEXT), sha256_text(TEXT), 20, "MDLZ"),
         ),
         claims=(ClaimRow(1, "supported", "", f'Mondelez: "{QUOTE}" [1]'),),
         citations=(
@@ -120,7 +120,8 @@ def test_a_written_record_reads_back_whole(store: Store) -> None:
 
 def test_the_same_answer_has_the_same_canonical_bytes_in_every_run(store: Store) -> None:
     first = write_answers(store, "run-a", [record_citing(store)])[0]
-    second = write_answers(store, "run-b", [dataclasses.replace(record_citing(store), timings_ms=(("total", 99.0),))])[0]
+    slower = dataclasses.replace(record_citing(store), timings_ms=(("total", 99.0),))
+    second = write_answers(store, "run-b", [slower])[0]
     assert first.asked_at and canonical_projection(first) == canonical_projection(second)
 
 
@@ -134,7 +135,7 @@ def test_texts_enter_the_record_hash_as_salted_commitments(store: Store) -> None
 def test_an_erased_text_leaves_a_chain_that_still_verifies(store: Store) -> None:
     write_answers(store, "run-a", [record_citing(store)])
     sealed = read_records(store)[0]
-    erased = dataclasses.replace(sealed, texts={path: ("", "") for path in sealed.texts})
+    erased = dataclasses.replace(sealed, texts=dict.fromkeys(sealed.texts, ("", "")))
     assert unseal(erased).citations[0].quote == ERASED
     assert erased.record_hash == sealed.record_hash
 
@@ -156,7 +157,7 @@ def test_the_database_mirrors_the_records_and_can_be_rebuilt_from_them(store: St
     assert sync_database(store) == []
     assert verify(store) == []
     with database(store) as connection:
-        rows = connection.execute("SELECT decision, refusal_code, sequence FROM evidence.answers ORDER BY sequence").fetchall()
+        rows = connection.execute("SELECT decision, refusal_code, sequence FROM evidence.answers ORDER BY 3").fetchall()
         quotes = connection.execute("SELECT quote FROM evidence.citations").fetchall()
     assert rows == [("answered", None, 1), ("refused", "SCOPE.uncovered", 2), ("refused", "SCOPE.uncovered", 3)]
     assert quotes == [(QUOTE,)]
@@ -213,7 +214,7 @@ def test_a_tampered_record_is_found_by_name(store: Store, column: str, old: str,
 def test_a_changed_database_row_is_found(store: Store) -> None:
     write_answers(store, "run-a", [record_citing(store), refusal()])
     with database(store) as connection:
-        connection.execute("UPDATE evidence.citations SET \"end\" = \"end\" - 1")
+        connection.execute('UPDATE evidence.citations SET "end" = "end" - 1')
         connection.execute("DELETE FROM evidence.answers WHERE answer_id = 'run-a-0002'")
     assert verify(store) == [
         Difference("run-a-0001", "database citations", "rows differ from the record"),

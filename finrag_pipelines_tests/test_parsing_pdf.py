@@ -141,7 +141,10 @@ def test_heads_over_several_columns_count_for_each_of_them() -> None:
         sheet.line((335, "c", "Three Months Ended"), (485, "c", "Nine Months Ended"))
         sheet.line((300, "c", "July 1,"), (370, "c", "June 25,"), (450, "c", "July 1,"), (520, "c", "June 25,"))
         sheet.line((300, "c", "2023"), (370, "c", "2022"), (450, "c", "2023"), (520, "c", "2022"))
-        for label, *values in (("Products", "60,584", "63,355", "230,901", "245,241"), ("Services", "1", "2", "3", "4")):
+        for label, *values in (
+            ("Products", "60,584", "63,355", "230,901", "245,241"),
+            ("Services", "1", "2", "3", "4"),
+        ):
             sheet.line((60, "l", label), *((x, "r", v) for x, v in zip((315, 385, 465, 535), values, strict=True)))
 
     (table,) = read_pdf(pdf_of(draw)).tables

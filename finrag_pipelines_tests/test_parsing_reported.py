@@ -1,5 +1,6 @@
 """Which periods columns, tables and paragraphs report."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,33 @@ def test_a_column_that_states_no_period_or_compares_two_has_none(header: str) ->
 def test_a_tagged_cell_is_dated_by_its_context() -> None:
     cell = cell_of(PEP_Q, "Amount", period_end="2024-09-07", duration="ytd")
     assert (cell.period, cell.period_end, cell.duration) == ("2024Q3YTD", "2024-09-07", "ytd")
+
+
+def columns_of(
+    identity: Identity, *rows: tuple[str, str | None], header: str = "Six Months Ended June 27, 2025"
+) -> list:
+    """Annotate a table of one column, given as (row label, value or None); return (period, duration) of its values."""
+    made = tuple(Row(label, 0, 1, cells=(Cell(0, 1, 1, header, "5"),) if value else ()) for label, value in rows)
+    layout = Layout("x", Kind.HTML, (Element(ElementKind.TABLE, 0, 1, table=0),), tables=(Table(0, 1, rows=made),))
+    table = annotate(layout, identity).tables[0]
+    return [(cell.period, cell.duration) for row in table.rows for cell in row.cells]
+
+
+def test_balances_at_the_beginning_and_end_of_a_span_are_instants() -> None:
+    rows = [("Balance at beginning of period", "5"), ("Net income", "5"), ("Balance at end of period", "5")]
+    assert columns_of(TEN_Q, *rows) == [("FY2024", "instant"), ("2025Q2YTD", "ytd"), ("2025Q2", "instant")]
+    held = "Gains recognized during the period on securities still held at the end of the period"
+    assert columns_of(TEN_Q, (held, "5")) == [("2025Q2YTD", "ytd")]
+
+
+def test_a_dated_row_of_a_statement_of_changes_is_an_instant_of_its_own() -> None:
+    rows = [("December 31, 2024", "5"), ("Net income", "5"), ("Balance at June 27, 2025", "5")]
+    assert columns_of(TEN_Q, *rows) == [("FY2024", "instant"), ("2025Q2YTD", "ytd"), ("2025Q2", "instant")]
+
+
+def test_a_date_over_a_second_block_of_rows_replaces_what_their_headers_say() -> None:
+    rows = [("June 27, 2025", None), ("Bonds", "5"), ("December 31, 2024", None), ("Bonds", "5")]
+    assert columns_of(TEN_Q, *rows, header="June 27, 2025 Fair Value") == [("2025Q2", "instant"), ("FY2024", "instant")]
 
 
 def test_a_row_that_is_a_period_dates_its_cells_but_years_to_come_do_not() -> None:
@@ -164,3 +192,36 @@ def test_the_statements_of_the_sample_are_dated(sample: Path) -> None:
     assert all(parse_label(label) for element in annotated.elements for label in element.periods)
     assert annotated == annotate(layout, identify(layout))
     assert annotated.text == layout.text
+
+
+@pytest.mark.slow
+def test_headers_alone_date_the_columns_of_real_filings_as_their_tags_do(corpus: Path) -> None:
+    """The inline-XBRL context of a cell is the truth; the header is what other filings have."""
+    counts = {"right": 0, "wrong": 0, "unknown": 0}
+    for path in sorted((corpus / "sec").glob("*.htm")):
+        content = path.read_bytes()
+        if (b"<ix:nonFraction" not in content and b"<ix:nonfraction" not in content) or "truncated" in path.name:
+            continue
+        layout = read_layout(content)
+        identity = identify(layout)
+        told = annotate(layout, identity)
+        blind = annotate(replace(layout, tables=tuple(untagged(table) for table in layout.tables)), identity)
+        for true_table, table in zip(told.tables, blind.tables, strict=True):
+            for true_row, row in zip(true_table.rows, table.rows, strict=True):
+                for truth, cell in zip(true_row.cells, row.cells, strict=True):
+                    if truth.concept and truth.period and truth.value:
+                        same = cell.period == truth.period
+                        counts["unknown" if cell.period is None else "right" if same else "wrong"] += 1
+    total = sum(counts.values())
+    assert total > 15_000, counts
+    assert counts["wrong"] <= 0.015 * total, counts
+    assert counts["right"] >= 0.88 * total, counts
+
+
+def untagged(table: Table) -> Table:
+    """Return the table without what inline-XBRL says of its cells' periods."""
+    rows = (
+        replace(row, cells=tuple(replace(cell, period_end=None, duration=None) for cell in row.cells))
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))

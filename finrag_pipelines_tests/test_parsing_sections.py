@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from finrag_pipelines.parsing.headings import canonical_number
+from finrag_pipelines.parsing.item_numbers import canonical_number
 from finrag_pipelines.parsing.model import Element, ElementKind, Heading, Kind, Layout, Page, Section
 from finrag_pipelines.parsing.pointers import find_pointer
 from finrag_pipelines.parsing.sections import find_sections
@@ -142,6 +142,34 @@ def test_a_mention_at_the_start_of_a_wrapped_line_ends_no_item(mention: str) -> 
     assert any(h.start in (start, start - 1) and not h.accepted and "inline" in h.reason + "inline" for h in headings)
 
 
+def test_a_list_of_items_in_a_cautionary_note_opens_none_of_them() -> None:
+    note = "Forward-looking statements stand in\n• Item 1. Business;\n• Item 1A. Risk Factors; and\n• Item 3. Legal "
+    note += "Proceedings.\n"
+    text = annual_report().replace("Item 1. Business\nPlain", note + "Item 1. Business\nPlain")
+    sections, _ = found(text, "10-K")
+    assert text[sections["Item 1"].start :].startswith("Item 1. Business\nPlain")
+    assert text[sections["Item 1A"].start :].startswith("Item 1A. Risk Factors\nPlain")
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        lambda n, title: f"Item {n}. {title}. See Note {list(TITLES_10K).index(n) + 1} \n",
+        "Item {}. {}\nNot applicable\n".format,
+        lambda n, title: f"Item {n}. {title}\nNone\n\n{list(TITLES_10K).index(n)}\n\n",
+    ],
+)
+def test_a_small_filers_short_items_are_not_taken_for_a_contents_list(heading: Callable[[str, str], str]) -> None:
+    sections, _ = found("FORM 10-K\n" + "".join(heading(n, t) for n, t in TITLES_10K.items()) + SIGNED, "10-K")
+    assert [k for k in sections if k.startswith("Item")] == [f"Item {n}" for n in TITLES_10K]
+
+
+def test_headings_that_the_reader_took_for_page_headers_are_still_found() -> None:
+    lines = tuple(f"Item {n}. {title}" for n, title in TITLES_10K.items())
+    sections, _ = found(layout(annual_report(), headers=lines), "10-K")
+    assert [k for k in sections if k.startswith("Item")] == [f"Item {n}" for n in TITLES_10K]
+
+
 def test_page_headers_that_name_the_item_are_no_headings() -> None:
     page = "PART I\nItem 1, 1A\n"
     text = annual_report().replace(BODY, page.join([BODY[:400], BODY[400:800], BODY[800:]]))
@@ -245,7 +273,7 @@ def test_titles_without_item_numbers_are_found_where_the_contents_list_names_the
     assert [k for k in sections if k.startswith("Item")] == [f"Item {n}" for n in TITLES_10K]
     assert all("number_missing" in s.flags for k, s in sections.items() if k.startswith("Item"))
     assert text[sections["Item 1A"].start :].startswith("Risk Factors\nPlain")
-    assert all("contents list" in h.reason for h in headings if not h.accepted)
+    assert all("contents list" in h.reason or "row of the index" in h.reason for h in headings if not h.accepted)
 
 
 def test_numbers_without_the_word_item_are_headings_where_the_document_has_no_others() -> None:
@@ -365,6 +393,18 @@ def test_an_expected_item_that_is_not_there_is_flagged_at_the_one_before_it() ->
     sections, _ = found(text, "10-K")
     assert "Item 8" not in sections
     assert sections["Item 7A"].flags == ("missing_expected:Item 8",)
+
+
+def test_a_missing_first_item_is_flagged_on_the_cover_and_one_that_the_contents_leave_out_is_not() -> None:
+    text = annual_report(contents=False).replace("Item 1. Business\n", "")
+    assert found(text, "10-K")[0]["Cover"].flags == ("missing_expected:Item 1",)
+    text = annual_report()
+    for line in ("Item 8. Financial Statements and Supplementary Data 12\n", "Item 8. Financial Statements and "):
+        assert line in text
+        text = text.replace(line, "")
+    sections, _ = found(text, "10-K")
+    assert "Item 8" not in sections
+    assert not any(s.flags for s in sections.values())
 
 
 def test_an_amendment_with_some_items_misses_none() -> None:

@@ -15,8 +15,10 @@ from finrag_pipelines.answering.gates import (
     uncovered,
     unknown_companies,
 )
+from finrag_pipelines.answering.generators import Generator, GeneratorError, open_generator
 from finrag_pipelines.answering.mentions import CompanyNames
 from finrag_pipelines.answering.model import ANSWERED, REFUSED, AnswerConfig, Delivered, Draft, Support
+from finrag_pipelines.answering.prompt import Prompt, ReplyError, make_prompt, read_reply, whole_fragments
 from finrag_pipelines.answering.statements import StatementFinder
 from finrag_pipelines.answering.sufficiency import Evidence, covered_pairs, insufficient, refuse_undisclosed
 from finrag_pipelines.answering.support import bears
@@ -87,13 +89,15 @@ def answer_question(
     config: AnswerConfig | None = None,
     as_of: str | None = None,
     documents: Documents | None = None,
+    model: Generator | None = None,
 ) -> AnswerRecord:
     """Answer `text` for `principal` from an opened index version, or refuse with a typed reason.
 
     `as_of` is an ISO date after which nothing is known. The record is returned, not yet written; nothing may be shown
-    before it was (see run.py).
+    before it was (see run.py). `model` is used instead of the generator that the configuration names. Raises
+    GeneratorError or ReplyError where a configured model cannot be used (with `auto`, the extractive one steps in).
     """
-    return _Attempt(index, store, text, principal, config or AnswerConfig(), as_of, documents).run()
+    return _Attempt(index, store, text, principal, config or AnswerConfig(), as_of, documents, model).run()
 
 
 class _Attempt:
@@ -108,6 +112,7 @@ class _Attempt:
         config: AnswerConfig,
         as_of: str | None,
         documents: Documents | None,
+        model: Generator | None,
     ) -> None:
         self.index, self.store, self.text, self.principal = index, store, text, principal
         self.config, self.as_of = config, as_of
@@ -121,6 +126,10 @@ class _Attempt:
         self.kept: list[tuple[Draft, Verdict]] = []
         self.dropped: list[tuple[Draft, Verdict]] = []
         self.opening: list[Draft] = []
+        self._model = model
+        self.generator = f"{extractive.NAME}/{extractive.VERSION}"
+        self.model_digest: str | None = None
+        self.prompt: Prompt | None = None
 
     def run(self) -> AnswerRecord:
         """Run the gates until one refuses; return the record."""
@@ -208,6 +217,10 @@ class _Attempt:
         plan = self.response.trace.plan
         titles = {one.fragment.section_title or "" for one in self.delivered if one.fragment.section in plan.sections}
         ask = question.read_question(self.text, plan, sorted(titles))
+        if not plan.pairs and len(ask.topic) < 2:
+            reason = "The question names neither company nor period and hardly a topic; say whose and which."
+            refusal = Refusal("QUESTION.underspecified", reason, ("company", "topic"))
+            return self.ladder.add("sufficiency", refusal, f"kind: {ask.kind}")
         finder = self._finder()
         evidence = Evidence(ask, plan, self.delivered, self.documents, finder)
         findings = evidence.findings(self.pairs)
@@ -222,13 +235,33 @@ class _Attempt:
         if partly:
             self._leave_out(lacking)
             findings = [one for one in findings if one.pair not in lacking]
-        drafts = self._drafts(ask, findings)
+        drafts, declined = self._drafts(ask, findings)
         self.watch.lap("generate")
+        if self.prompt is not None:
+            reason = "The model found that the delivered passages do not answer the question."
+            refusal = Refusal("MODEL.declined", reason, ()) if declined else None
+            if not self.ladder.add("model", refusal, self.generator, made_by=MODEL):
+                return False
         return self._check([*self.opening, *drafts], findings)
 
-    def _drafts(self, ask: question.Ask, findings: Sequence[extractive.Findings]) -> list[Draft]:
+    def _drafts(self, ask: question.Ask, findings: Sequence[extractive.Findings]) -> tuple[list[Draft], bool]:
+        """Return the drafted sentences, and whether a model declined to write any."""
         assert self.response is not None
-        return extractive.generate(ask, self.response.trace.plan, findings, self.documents, self.config)
+        generator = self._model or open_generator(self.config)
+        if generator is not None:
+            prompt = make_prompt(self.text, self.delivered, self.documents)
+            try:
+                reply = generator.draft(prompt)
+                drafted = read_reply(reply.text, self.delivered, self.pairs, self.documents)
+            except (GeneratorError, ReplyError) as error:
+                if self.config.generator != "auto":
+                    raise
+                code = error.code if isinstance(error, GeneratorError) else "bad_reply"
+                self.generator = f"{self.generator} instead of {generator.name}: {code}"
+            else:
+                self.prompt, self.generator, self.model_digest = prompt, generator.name, reply.model_digest
+                return drafted
+        return extractive.generate(ask, self.response.trace.plan, findings, self.documents, self.config), False
 
     def _finder(self) -> StatementFinder | None:
         view = getattr(self.index, "catalog_view", None)
@@ -243,6 +276,10 @@ class _Attempt:
         checker = ClaimChecker(self.documents, self._names(), speakers)
         for draft in drafts:
             verdict = checker.check(draft)
+            if verdict.verdict == DROPPED and self.prompt is not None and draft.supports and not draft.unresolved:
+                wider = whole_fragments(draft)  # a model may have put several sentences of its source into one
+                if (again := checker.check(wider)).verdict != DROPPED:
+                    draft, verdict = wider, again
             (self.dropped if verdict.verdict == DROPPED else self.kept).append((draft, verdict))
         self.watch.lap("claims")
         claimed = [one for one, verdict in self.kept if verdict.verdict != REMARK]
@@ -288,7 +325,10 @@ class _Attempt:
             index_version=self.index.version,
             as_of=self.as_of,
             configuration=digest(dataclasses.asdict(self.config)),
-            generator=f"{extractive.NAME}/{extractive.VERSION}",
+            settings=canonical_json(dataclasses.asdict(self.config)).decode(),
+            generator=self.generator,
+            model_digest=self.model_digest,
+            prompt_sha256=self.prompt.sha256 if self.prompt else None,
             policy_epoch=self.documents.policy_epoch,
             refusal_code=refusal.code if refusal else None,
             refusal_reason=refusal.reason if refusal else None,

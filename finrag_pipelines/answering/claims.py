@@ -1,7 +1,7 @@
 """The claim checks: is each sentence borne out by its own citations? Deterministic, and the same for every generator.
 
-Numbers with unit and scale, periods, companies, documents, speakers, quotes, direction, negation and hedges are compared
-with the text and the metadata of the passages that the sentence cites, never with those of its neighbours.
+Numbers with unit and scale, periods, companies, documents, speakers, quotes, direction, negation and hedges are
+compared with the text and the metadata of the passages that the sentence cites, never with those of its neighbours.
 """
 
 import re
@@ -348,7 +348,7 @@ def _prose_units_agree(number: Amount, other: Amount) -> bool:
 
 
 def _same_periods(named: set[str], allowed: set[str]) -> bool:
-    """Tell whether a named period is an allowed one: equal, a year to date of the quarter, or a year-end of the year."""
+    """Tell whether a named period is an allowed one: equal, a year to date of the quarter, or a year-end."""
     wide = set(allowed)
     for one in allowed:
         wide.add(one.removesuffix("YTD"))

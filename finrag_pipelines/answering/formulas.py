@@ -1,6 +1,7 @@
 """Formulas over line items: parsed, evaluated in decimals, with every operand recorded.
 
-`avg(x)` is the mean of a balance and the one a period before, `change(x)` their difference, `abs(x)` the magnitude.
+`avg(x)` is the mean of a balance and the one a period before, `change(x)` their difference, `abs(x)` the magnitude;
+`max` and `min` choose among several.
 """
 
 import ast
@@ -32,7 +33,7 @@ class Result:
 
 
 def period_before(period: str, back: int = 1) -> str:
-    """Return the period that many years before: a year for a year, the same quarter of an earlier year for a quarter."""
+    """Return the period that many years before: the year, or the same quarter of an earlier year."""
     match = re.fullmatch(r"(FY)?(\d{4})(Q[1-4](?:YTD)?)?", period)
     if not match:
         raise ValueError(f"{period!r} is no period label")
@@ -42,7 +43,7 @@ def period_before(period: str, back: int = 1) -> str:
 
 def names_in(formula: str) -> tuple[str, ...]:
     """Return the line items that a formula names, sorted."""
-    functions = {"avg", "abs", "change"}
+    functions = {"avg", "abs", "change", "max", "min"}
     tree = ast.parse(formula, mode="eval")
     return tuple(sorted({one.id for one in ast.walk(tree) if isinstance(one, ast.Name)} - functions))
 
@@ -83,6 +84,9 @@ def evaluate(formula: str, lookup: Lookup, period: str) -> Result:
                 return left * right
             if isinstance(node.op, ast.Div):
                 return left / right
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("max", "min"):
+            values = [walk(one) for one in node.args]
+            return max(values) if node.func.id == "max" else min(values)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1:
             inner = node.args[0]
             if node.func.id == "abs":
@@ -91,7 +95,9 @@ def evaluate(formula: str, lookup: Lookup, period: str) -> Result:
                 return (operand(inner.id, period) + operand(inner.id, period_before(period))) / 2
             if isinstance(inner, ast.Name) and node.func.id == "change":
                 return operand(inner.id, period) - operand(inner.id, period_before(period))
-        raise ValueError(f"the formula {formula!r} uses something else than + - * /, line items, avg, abs and change")
+        raise ValueError(
+            f"the formula {formula!r} uses something else than + - * /, line items, avg, abs, change, max and min"
+        )
 
     with localcontext() as context:
         context.prec = 28

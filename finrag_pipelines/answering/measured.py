@@ -9,6 +9,7 @@ from finrag_pipelines.answering.formulas import Lookup, MissingOperandError, eva
 from finrag_pipelines.answering.model import Computed, Operand, Support
 from finrag_pipelines.answering.question import Ask, measures, ratios
 from finrag_pipelines.answering.wording import figure_text, unit_text
+from finrag_pipelines.answering.words import Phrases, normal
 from finrag_pipelines.retrieval.model import Pair
 
 FindRow = Callable[[str, str], Support | None]
@@ -49,7 +50,16 @@ def _formulas(ask: Ask) -> list[tuple[str, str, str]]:
     if ask.ratio:
         ratio = ratios()[ask.ratio]
         return [(one, ratio.name, ratio.unit) for one in (ratio.formula, ratio.otherwise) if one]
+    if ask.superlative and len(ask.measures) > 1:
+        names = ", ".join(measures()[key].name for key in ask.measures)
+        least = bool(_LEAST.first(normal(ask.question))) and not _MOST.first(normal(ask.question))
+        chosen = "min" if least else "max"
+        return [(f"{chosen}({', '.join(ask.measures)})", f"{'lowest' if least else 'highest'} of {names}", "money")]
     return [(key, measures()[key].name, "money") for key in ask.measures[:1]]
+
+
+_LEAST = Phrases(["lowest", "smallest", "least", "worst", "weakest"])
+_MOST = Phrases(["highest", "largest", "most", "best", "biggest", "greatest", "strongest", "top"])
 
 
 def calculate(formula: str, over_time: str | None, periods: Sequence[str], lookup: Lookup) -> Decimal:

@@ -1,4 +1,4 @@
-"""What a sentence claims beside its words: companies, periods, forms, sections, people, and its direction and hedges."""
+"""What a sentence claims beside its words: companies, periods, forms, sections, roles, direction and hedges."""
 
 import re
 from collections.abc import Iterable

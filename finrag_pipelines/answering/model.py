@@ -69,7 +69,7 @@ class Support:
 
 @dataclass(frozen=True)
 class Operand:
-    """A number that goes into a computed one: its name with period, value in base units, and the support it stands in."""
+    """A number that goes into a computed one: its name with period, value in base units, and where it stands."""
 
     name: str
     value: str
@@ -95,7 +95,7 @@ class Computed:
 
 @dataclass(frozen=True)
 class Draft:
-    """A sentence that a generator proposes, with the passages it rests on. A remark asserts nothing about a document."""
+    """A sentence that a generator proposes, with the passages it rests on. A remark asserts nothing."""
 
     text: str
     supports: tuple[Support, ...] = ()

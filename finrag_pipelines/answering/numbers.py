@@ -130,7 +130,7 @@ def _is_range(text: str, minus: int) -> bool:
 
 
 def _accounting(digits: str, unit: str | None) -> bool:
-    """Tell whether a number in parentheses is a negative one: `(1,234)` and `(0.5)%` are, `(1)` and `(2022)` are notes."""
+    """Tell whether a number in parentheses is negative: `(1,234)` and `(0.5)%` are, `(1)` and `(2022)` are notes."""
     return unit is not None or "," in digits or "." in digits or len(digits) == 3
 
 

@@ -109,15 +109,16 @@ _DEFINITION = re.compile(
     r"|[A-Z][^.?!]{0,80}\bis defined as\b[^?!]*?[.?!](?=\s|$)|\b\w+ here is defined as\b[^?!]*?[.?!](?=\s|$)"
 )
 _INSTRUCTION = re.compile(
-    r"\b(?:answer in|round your|round answer|round to|state answer|please |respond to the question|approach the question"
-    r"|provide a response|give a response|calculate what was asked|compute or extract|address the question"
-    r"|base your judg)[^.?!]*[.?!]?",
+    r"\b(?:answer in|round your|round answer|round to|state answer|please |respond to the question"
+    r"|approach the question|provide a response|give a response|calculate what was asked|compute or extract"
+    r"|address the question|base your judg)[^.?!]*[.?!]?",
     re.IGNORECASE,
 )
 _REASON = phrases("asks_reason")
 _CHANGE = phrases("asks_change")
 _STATEMENT = phrases("asks_statement")
 _AMOUNT = phrases("asks_amount")
+_VARIANTS = frozenset(word_list("variant_words"))
 _SUPERLATIVE = phrases("superlatives")
 _WHAT_CHANGED = Phrases(
     [
@@ -133,8 +134,12 @@ _ANALYST = phrases("asks_analyst")
 _YES_NO = frozenset(word_list("yes_no_openers"))
 
 
+LONGEST_QUESTION = 4_000
+
+
 def _core(question: str) -> str:
     """Return the question without the definitions and instructions that came with it."""
+    question = question[:LONGEST_QUESTION]
     bare = _INSTRUCTION.sub(" ", _DEFINITION.sub(" ", question))
     return bare if content_stems(bare) else question
 
@@ -162,6 +167,7 @@ def read_question(question: str, plan: Plan, section_titles: Iterable[str] = ())
     ranked = set(content_stems(plan.ranking_query))
     topic = [one for one in content_stems(folded) if one not in scope and one not in _EMPTY]
     topic = [one for one in topic if not ranked or one in ranked or "-" in one or "&" in one]
+    topic = [one for one in topic if not (one.isdigit() and len(one) < 3)]
     place = {one for title in section_titles for one in content_stems(title)}
     topic = [one for one in topic if one not in place] or topic
     phrase = _phrase_stems(ratio, named)
@@ -229,11 +235,12 @@ def _qualifiers(folded: str, ratio: str | None, named: tuple[str, ...], scope: s
     place = text.find(f" {hit} ") if hit else -1
     if place < 0:
         return ()
-    found: list[str] = []
+    found = [stem(one) for one in text.split() if one in _VARIANTS and f" {one} " not in f" {hit} "]
     before = text[:place].split()
-    if before[-1:] == ["on"] or before[-2:-1] == ["on"]:
-        before = before[: len(before) - 1 - before[::-1].index("on")]
-        while before and stem(before[-1]) in _EMPTY:
+    tail = before[-4:]
+    if "on" in tail and all(not (set(content_stems(one)) - scope) for one in tail[tail.index("on") :]):
+        before = before[: len(before) - len(tail) + tail.index("on")]  # "the effect of X on the measure": X narrows it
+        while before and (stem(before[-1]) in _EMPTY or not content_stems(before[-1])):
             before.pop()
     for word in reversed(before):
         parts = content_stems(word)
@@ -249,7 +256,7 @@ def _longest(table: str, rows: dict, folded: str) -> str | None:
 
 
 def _named_measures(folded: str) -> tuple[str, ...]:
-    """Return the measures that are named, the one with the longest phrase first; a phrase inside a longer one is none."""
+    """Return the measures that are named, the longest phrase first; a phrase inside a longer one is none."""
     hits = sorted(((hit, key) for key in measures() if (hit := _asks("measures", key).first(folded))), key=_by_length)
     kept: list[tuple[str, str]] = []
     for hit, key in hits:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """Who asks, of which corpus, and how. Empty values mean the public principal, today's knowledge, the current index."""
+    """Who asks, of which corpus, and how. Empty values mean all that is known and the current index version."""
 
     principal: str = "public"
     as_of: str | None = None

@@ -54,7 +54,7 @@ class StatementFinder:
         return None
 
     def _ordered(self, company: str, period: str, preferred: str | None) -> list[ManifestEntry]:
-        """Order the company's filings: the preferred period, the period itself, then later years that compare with it."""
+        """Order the company's filings: the preferred period, the period itself, then later ones that look back."""
         mine = [one for one in self._entries if one.company == company and one.period]
         wanted = [preferred, period]
 

@@ -79,6 +79,8 @@ class Evidence:
 
     def _computes(self) -> bool:
         ask = self.ask
+        if ask.superlative and len(ask.measures) > 1:
+            return True
         return ask.kind in ("ratio", "yes_no") and bool(ask.ratio or (ask.measures and ask.over_time))
 
     def _over_companies(self, pairs: Sequence[Pair]) -> list[Findings] | None:
@@ -89,12 +91,18 @@ class Evidence:
             pair = Pair(company, periods[-1] if periods else None)
             one = self._stated_row(pair) if self.ask.over_time is None else None
             found.append(one or self._computed(pair, periods))
-        if all(one.measured for one in found):
-            return found
-        passages = [self._for_pair(pair) for pair in pairs]
+        if all(one.measured for one in found) or self.ask.superlative:
+            return found  # which is highest cannot be told from a part of them
+        passages = [self._told(pair) if self.ask.ratio else self._for_pair(pair) for pair in pairs]
         if self.ask.kind == "yes_no" or all(one.measured or one.passages for one in passages):
             return passages
         return found
+
+    def _told(self, pair: Pair) -> Findings:
+        """Return the passages that state a ratio in words; its line items alone would not answer."""
+        passages = self._passages(pair, with_number=True)
+        missing = () if passages else (f"{pair_text(pair)}: {self._wanted()}",)
+        return Findings(pair, passages=passages[:2], missing=missing)
 
     def _stated_row(self, pair: Pair) -> Findings | None:
         """Return a ratio that a table states itself, under its own name, or None."""

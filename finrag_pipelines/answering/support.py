@@ -37,7 +37,7 @@ class Topic:
     """The stems of a question's topic, with lexicon synonyms and alternatives joined by `or`."""
 
     def __init__(self, ask: Ask, plan: Plan) -> None:
-        self.stems = tuple(one for one in ask.topic if "-" not in one and "/" not in one)
+        self.stems = tuple(one for one in ask.topic if not {"-", "/", "."} & set(one))
         self._changes = not self.stems and ask.wants_change  # "What changed in 2023?" has no other topic
         self._synonyms = [
             (frozenset(content_stems(hit)), [frozenset(content_stems(term)) for term in terms if content_stems(term)])
@@ -103,7 +103,7 @@ _PROSE = frozenset({ElementKind.PARAGRAPH, ElementKind.LIST_ITEM, ElementKind.TU
 
 
 def _paragraphs(fragment: Fragment, documents: Documents) -> list[tuple[int, int]]:
-    """Return the ranges, in the representation, of the prose of a fragment: titles, tables and furniture are left out."""
+    """Return the ranges, in the representation, of a fragment's prose: no titles, tables or furniture."""
     elements = documents.elements(fragment.representation_id)
     found = []
     for element in elements:
@@ -263,6 +263,8 @@ def unqualified(figure: Figure, ask: Ask) -> float:
 def label_fit(figure: Figure, measure: Measure) -> float:
     """Return how well a row's label names a line item: 0, or up to about 1.5 for the consolidated statement."""
     fit = 0.0
+    if not _is_kind(figure, measure):
+        return 0.0
     local = (figure.concept or "").rpartition(":")[2]
     if local and local in measure.concepts:
         fit = 1.0
@@ -272,11 +274,23 @@ def label_fit(figure: Figure, measure: Measure) -> float:
             break
         if figure.key.startswith(f"{label} ") and _tail_is_harmless(figure.key[len(label) + 1 :]):
             fit = max(fit, 0.9 - 0.005 * place)
-    if fit and measure.statement != "any":
-        fit += 0.5 if figure.statement == measure.statement else 0.0
+    if fit and figure.statement is not None:
+        fit += {measure.statement: 0.5, "any": 0.2}.get(figure.statement if measure.statement != "any" else "any", 0.0)
+    if fit and figure.unit == "USD" and not figure.units and figure.step == 1:
+        fit -= 0.2  # no scale is stated: dollars, thousands or millions
     if fit and not is_whole(figure):
         fit -= 0.4  # the column of a segment or an adjustment
     return max(fit, 0.0)
+
+
+def _is_kind(figure: Figure, measure: Measure) -> bool:
+    """Tell whether a figure can be the line item at all: per share only for earnings per share, and what belongs to
+    other owners is not the company's."""
+    per_share = (figure.unit or "").endswith("/share")
+    if per_share != measure.key.startswith("eps"):
+        return False
+    others = "attributable to" in figure.key and "noncontrolling" in figure.key.split("attributable to", 1)[1]
+    return not others
 
 
 _HARMLESS = frozenset(word_list("harmless_label_words"))

@@ -32,7 +32,7 @@ def document_name(fragment: Fragment) -> str:
 
 
 def attribution(fragment: Fragment, documents: Documents) -> str:
-    """Return who says it and where: `PepsiCo (10-K FY2025, Item 7)` or `Ann Lee, chief financial officer of PepsiCo (…)`."""
+    """Return who says it and where: `PepsiCo (10-K FY2025, Item 7)`, `Ann Lee, executive of PepsiCo (…)`."""
     company = documents.company_name(fragment.company) if fragment.company else ""
     if fragment.speaker:
         role = ROLES.get(fragment.role or "")
@@ -75,7 +75,8 @@ def figure_sentence(support: Support, documents: Documents) -> str:
     figure = support.figure
     assert figure is not None
     label = figure.label.rstrip(":")
-    under = f" ({figure.path[-1].rstrip(':')})" if figure.path and figure.path[-1] else ""
+    total = figure.key.startswith(("total ", "net cash", "cash provided", "net income", "net earnings"))
+    under = f" ({figure.path[-1].rstrip(':')})" if figure.path and figure.path[-1] and not total else ""
     period = figure.period or support.delivered.fragment.period or ""
     when = f" for {period}" if period else ""
     if figure.duration == "instant" and figure.period_end:

@@ -1,4 +1,4 @@
-"""Words and sentences: how text is cut, folded and stemmed before rules look at it. Linear in the length of the text."""
+"""Words and sentences: how text is cut, folded and stemmed before rules look at it, in linear time."""
 
 import json
 import re
@@ -86,7 +86,10 @@ def content_stems(text: str) -> list[str]:
     """Return the stems of the words of `text` that are no stop words, in order; hyphenated words also in parts."""
     found: list[str] = []
     for word in words(text):
-        parts = [word] if "-" not in word and "/" not in word else [word, *re.split("[-/]", word)]
+        parts = re.split("[-/]", word)
+        if all(len(one) > 1 and one.isalpha() for one in word.split(".")):
+            parts = re.split("[-/.]", word)  # a dotted name, but no abbreviation or decimal
+        parts = parts if len(parts) == 1 else [word, *parts]
         found += [stem(part) for part in parts if part not in STOP_WORDS and (len(part) > 1 or part.isdigit())]
     return found
 

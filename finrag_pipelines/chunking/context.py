@@ -59,7 +59,7 @@ def section_line(section: Section | None, counter: TokenCounter) -> str:
 
 def turn_line(turn: Turn | None, counter: TokenCounter) -> str:
     """Return speaker with title or role and firm, and the part of the call."""
-    if turn is None:
+    if turn is None or turn.part == "unknown":  # words without speaker marks say nothing of who speaks
         return ""
     parts = [turn.speaker, turn.title or _ROLES.get(turn.role, ""), turn.firm or ""]
     speaker = ", ".join(dict.fromkeys(part for part in parts if part))

@@ -167,8 +167,9 @@ class Refusal:
 class AnswerRecord:
     """Everything behind one answer or refusal. `answer_id` is the run id and the number of the question in the run.
 
-    `missing` is a sorted tuple; `rule_digests` are `name=sha256` of each rule set that decided; `timings_ms` and the
-    identities (answer, run, sequence, hashes, asked_at) are no part of the canonical projection.
+    `configuration` is the hash of `settings`, the configuration as JSON. `missing` is a sorted tuple; `rule_digests` are
+    `name=sha256` of each rule set that decided. Identities, `asked_at` and `timings_ms` are no part of the canonical
+    projection.
     """
 
     decision: str
@@ -180,6 +181,7 @@ class AnswerRecord:
     asked_at: str = ""
     as_of: str | None = None
     configuration: str = ""
+    settings: str = ""
     generator: str = ""
     model_digest: str | None = None
     prompt_sha256: str | None = None

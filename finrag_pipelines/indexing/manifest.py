@@ -55,7 +55,8 @@ class ManifestEntry:
 
 def entry_from_json(value: dict[str, Any]) -> ManifestEntry:
     """Return the entry that `asdict` wrote as JSON, with its lists as tuples again."""
-    return ManifestEntry(**{name: tuple(v) if isinstance(v, list) else v for name, v in value.items()})
+    fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in value.items()}
+    return ManifestEntry(**fields)
 
 
 @dataclass(frozen=True)

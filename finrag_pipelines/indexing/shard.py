@@ -25,7 +25,6 @@ from finrag_pipelines.storage import digest, sha256_bytes, write_file
 SCHEMA = "finrag-lexical-1"
 WORDS, PHRASES = "words", "phrases"
 _WRITER_BYTES = 128_000_000
-_TUPLE_FIELDS = frozenset({"periods"})
 _FRAGMENT_FIELDS = tuple(field.name for field in fields(Fragment))
 
 
@@ -69,13 +68,10 @@ def _fragment_bytes(fragment: Fragment) -> bytes:
 
 
 def _fragment_from_bytes(content: bytes) -> Fragment:
-    values = json.loads(bytes(content).decode("utf-8", "surrogatepass"))
-    return Fragment(
-        **{
-            name: tuple(value) if name in _TUPLE_FIELDS else value
-            for name, value in zip(_FRAGMENT_FIELDS, values, strict=True)
-        }
-    )
+    values: list[Any] = json.loads(bytes(content).decode("utf-8", "surrogatepass"))
+    named: dict[str, Any] = dict(zip(_FRAGMENT_FIELDS, values, strict=True))
+    named["periods"] = tuple(named["periods"])
+    return Fragment(**named)
 
 
 def build_shard(folder: Path, key: ShardKey, entries: Sequence[ManifestEntry], fragments: Sequence[Fragment]) -> None:

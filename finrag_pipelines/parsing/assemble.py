@@ -31,9 +31,12 @@ _ITEM = re.compile(r"^(?:item|part|note)\s+(?:no\.?\s*)?[\divx]{1,4}[a-c]?\b", r
 _LIST = re.compile(r"^(?:[•●▪◦■□‣➢➤✓◆▶►∙·]\s?|[–—*]\s)\S")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z(])")
 _SCALED = r"\bin (?:millions|thousands|billions)\b"
-_UNLESS = re.compile(
-    rf"\b(?:amounts|dollars|figures|tables|tabular|numbers|data)\b.{{0,120}}{_SCALED}.{{0,120}}\bunless otherwise\b"
-    rf"|\bunless otherwise\b.{{0,120}}\b(?:amounts|dollars|figures|tables|numbers)\b.{{0,80}}{_SCALED}",
+_UNLESS = re.compile(r"\bunless otherwise (?:noted|stated|indicated|specified)\b", re.I)
+_AMOUNTS = r"\b(?:amounts|dollars|figures|tables|tabular|numbers)\b"
+_SCALED_TABLES = re.compile(
+    rf"{_AMOUNTS}.{{0,120}}{_SCALED}.{{0,120}}\bunless otherwise\b"
+    rf"|\bunless otherwise\b.{{0,120}}{_AMOUNTS}.{{0,80}}{_SCALED}"
+    rf"|\b(?:tabular|tables)\b.{{0,80}}{_SCALED}",
     re.I,
 )
 _TITLE_CHARACTERS = 200
@@ -292,55 +295,76 @@ def _tables(entries: list[_Entry], stream: Stream, deadline: Deadline) -> tuple[
     """Make the records of all tables, each with what the lines before it say of it."""
     tables: list[Table] = []
     default = _units_of_document(entries)
+    plain = not any(entry.kind == ElementKind.TITLE for entry in entries)
     for index, entry in enumerate(entries):
         if not isinstance(entry.body, Grid):
             continue
         if len(tables) % 50 == 0:
             deadline.check(f"table {len(tables) + 1}")
-        caption, units = _introduction(entries, index, entry.body)
+        caption, units = _introduction(entries, index, entry.body, plain)
+        before = _table_before(entries, index)
         if not units and entry.kind == ElementKind.TABLE and entry.body.has_figures():
-            units = default
+            goes_on = before is not None and before.table is not None and _same_shape(before.body, entry.body)
+            units = (tables[before.table].units if before and before.table is not None and goes_on else "") or default
         entry.table = len(tables)
-        before = next(
-            (other.body for other in reversed(entries[max(0, index - 4) : index]) if isinstance(other.body, Grid)), None
-        )
-        inherited = before.headers if before is not None else ()
+        near = before is not None and index - entries.index(before) <= 4
+        inherited = before.body.headers if before is not None and near and isinstance(before.body, Grid) else ()
         tables.append(entry.body.to_table(entry.start, caption, units, stream.header, inherited))
     return tuple(tables)
+
+
+def _table_before(entries: list[_Entry], index: int) -> _Entry | None:
+    """Return the table that stands before the one at `index` under the same title, not far above."""
+    for before in reversed(entries[max(0, index - 12) : index]):
+        if isinstance(before.body, Grid):
+            return before
+        if before.kind == ElementKind.TITLE:
+            return None
+    return None
+
+
+def _same_shape(before: Passage | Grid, grid: Grid) -> bool:
+    return isinstance(before, Grid) and len(before.columns) == len(grid.columns)
 
 
 def _units_of_document(entries: list[_Entry]) -> str:
     """Return the statement that amounts are in millions (or thousands …) unless otherwise noted, where there is one."""
     for entry in entries:
-        if isinstance(entry.body, Passage) and "unless otherwise" in entry.text:
-            for sentence in _SENTENCE_END.split(entry.text[:20_000]):
-                if len(sentence) <= 300 and _UNLESS.search(sentence) and parse_units(sentence) is not None:
-                    return sentence
+        text = entry.text if isinstance(entry.body, Passage) else ""
+        if "unless otherwise" not in text.lower() and "tabular" not in text.lower():
+            continue
+        for sentence in _SENTENCE_END.split(text[:20_000]):
+            if len(sentence) <= 300 and _SCALED_TABLES.search(sentence):
+                stated = max(_UNLESS.split(sentence), key=lambda part: parse_units(part) is not None).strip(" ,")
+                if parse_units(stated) is not None:
+                    return stated
     return ""
 
 
-def _introduction(entries: list[_Entry], index: int, grid: Grid) -> tuple[str, str]:
-    """Return caption and units of the table at `index`: the nearest title or introducing sentence, and units."""
+def _introduction(entries: list[_Entry], index: int, grid: Grid, plain: bool) -> tuple[str, str]:
+    """Return caption and units of the table at `index`: the nearest title or introducing sentence, and units.
+
+    `plain` says that the document sets no titles apart, so that a short line has to do.
+    """
     caption = grid.title()
     units = next((found for text in grid.unit_texts() if (found := units_in(text, alone=True))), None)
     if units is None and caption:
         units = units_in(caption)
     steps = 0
+    near = True
     for before in reversed(entries[max(0, index - 30) : index]):
         if before.role or before.kind == ElementKind.CONTENTS:
             continue
         if isinstance(before.body, Grid):
-            if steps == 0 and not caption:
-                steps += 1
-                continue
-            if before.kind == ElementKind.TABLE and steps > 1:
-                break
+            # What stands before another table introduces that one; only a title still holds for both.
+            near = near and steps == 0
         else:
             text = before.text
-            if units is None and steps < 4:
+            if units is None and near and steps < 4:
                 sentence = _last_sentence(text)
                 units = units_in(sentence) or (units_in(text, alone=True) if len(text) <= 120 else None)
-            if not caption and before.kind == ElementKind.TITLE and not _only_units(text):
+            titled = before.kind == ElementKind.TITLE and not _only_units(text)
+            if not caption and (titled or (plain and near and steps < 4 and _could_be_title(text))):
                 caption = " ".join(text.split())
             elif not caption and steps == 0 and _introduces(text):
                 caption = " ".join(_last_sentence(text).split())[:240]
@@ -348,6 +372,10 @@ def _introduction(entries: list[_Entry], index: int, grid: Grid) -> tuple[str, s
         if (caption and (units is not None or steps >= 4)) or steps >= 25:
             break
     return caption, units or ""
+
+
+def _could_be_title(text: str) -> bool:
+    return len(text) <= 120 and text[:1].isupper() and text[-1:].isalnum() and not _only_units(text)
 
 
 def _only_units(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from finrag_pipelines.parsing.furniture import find_furniture
 from finrag_pipelines.parsing.limits import Deadline
 from finrag_pipelines.parsing.line_tables import Grid, build_table, continues, find_grids
-from finrag_pipelines.parsing.lines import ITEM_HEADING, SENTENCE_END, Line, is_sentence_like
+from finrag_pipelines.parsing.lines import ITEM_HEADING, Line, ends_sentence, is_sentence_like
 from finrag_pipelines.parsing.model import FURNITURE, Element, ElementKind, Kind, Layout, Page, Table
 from finrag_pipelines.parsing.values import Units, parse_units
 
@@ -74,7 +74,7 @@ def make_layout(
         for block in blocks:
             if block.kind is ElementKind.PARAGRAPH or block.kind is ElementKind.TITLE:
                 general = _general_units(lines, block) or general
-                if block.last > block.first or SENTENCE_END.search(lines[block.last].text):
+                if block.last > block.first or ends_sentence(lines[block.last].text):
                     previous = None  # what follows prose is a table of its own
             grid = block.grid
             table_index = None
@@ -196,7 +196,7 @@ class _Shape(NamedTuple):
         rights = sorted(line.x1 for line in lines)
         lefts = sorted(line.x0 for line in lines)
         steps = Counter(
-            round(a.y - b.y, 1) for a, b in zip(lines, lines[1:], strict=False) if 0.5 * size < a.y - b.y < 3 * size
+            round(a.y - b.y, 1) for a, b in zip(lines, lines[1:], strict=False) if 0.5 * size < a.y - b.y < 1.8 * size
         )
         leading = min(steps.items(), key=lambda item: (-item[1], item[0]))[0] if steps else 1.2 * size
         return cls(size, bold, lefts[len(lefts) // 10], rights[int(len(rights) * 0.95)], leading)
@@ -205,16 +205,16 @@ class _Shape(NamedTuple):
 def _flow(lines: Sequence[Line], first: int, stop: int, shape: _Shape) -> list[Block]:
     """Cut lines that are no table into titles, paragraphs and list items."""
     blocks: list[Block] = []
+    titles = [first <= i and _is_title(lines, i, shape) for i in range(stop)]
     i = first
     while i < stop:
         begin = i
-        title = _is_title(lines, i, shape)
-        if title:
+        if titles[i]:
             while i + 1 < stop and _title_goes_on(lines[i], lines[i + 1], shape):
                 i += 1
             blocks.append(Block(ElementKind.TITLE, begin, i))
         else:
-            while i + 1 < stop and not _is_title(lines, i + 1, shape) and _goes_on(lines[i], lines[i + 1], shape):
+            while i + 1 < stop and not titles[i + 1] and _goes_on(lines[i], lines[i + 1], shape):
                 i += 1
             kind = ElementKind.LIST_ITEM if _BULLET.match(lines[begin].text) else ElementKind.PARAGRAPH
             blocks.append(Block(kind, begin, i))
@@ -225,10 +225,9 @@ def _flow(lines: Sequence[Line], first: int, stop: int, shape: _Shape) -> list[B
 def _is_title(lines: Sequence[Line], i: int, shape: _Shape) -> bool:
     line = lines[i]
     text = line.text.strip()
-    letters = sum(ch.isalpha() for ch in text)
-    if not letters or len(text) > 180 or _MARK.match(text):
+    if len(text) > 180 or _MARK.match(text) or text.upper() == text.lower():
         return False
-    if len(text) > 60 and SENTENCE_END.search(text) and is_sentence_like(line):
+    if len(text) > 60 and ends_sentence(text) and is_sentence_like(line):
         return False
     before = lines[i - 1] if i else None
     stands = before is None or _ends_block(before, line, shape)
@@ -238,8 +237,7 @@ def _is_title(lines: Sequence[Line], i: int, shape: _Shape) -> bool:
         return not text.endswith((",", ";")) and (stands or (before is not None and before.bold is False))
     if line.size > 1.12 * shape.size:
         return True
-    capitals = sum(ch.isupper() for ch in text)
-    return letters >= 4 and capitals >= 0.8 * letters and len(text) < 120 and stands and not text.endswith((",", ";"))
+    return text.isupper() and 4 <= len(text) < 120 and stands and not text.endswith((",", ";"))
 
 
 def _ends_block(before: Line, line: Line, shape: _Shape) -> bool:
@@ -247,7 +245,7 @@ def _ends_block(before: Line, line: Line, shape: _Shape) -> bool:
     step = before.y - line.y
     if step > 1.35 * shape.leading or step < -shape.size:
         return True
-    return before.x1 < shape.right - 6 * shape.size or SENTENCE_END.search(before.text) is not None or before.bold
+    return before.x1 < shape.right - 6 * shape.size or ends_sentence(before.text) or before.bold
 
 
 def _title_goes_on(line: Line, following: Line, shape: _Shape) -> bool:
@@ -266,7 +264,7 @@ def _title_goes_on(line: Line, following: Line, shape: _Shape) -> bool:
 def _goes_on(line: Line, following: Line, shape: _Shape) -> bool:
     """Say whether a paragraph goes on in the next line."""
     text = following.text
-    if _BULLET.match(text) and not (text[0] == "(" and not SENTENCE_END.search(line.text)):
+    if _BULLET.match(text) and not (text[0] == "(" and not ends_sentence(line.text)):
         return False
     if _MARK.fullmatch(line.text.strip()):
         return True  # a bullet that was drawn apart from its text
@@ -281,10 +279,10 @@ def _goes_on(line: Line, following: Line, shape: _Shape) -> bool:
     room = shape.right - line.x1
     # A line that could have taken the next word and did not is the last of its paragraph.
     fits = room > (len(first_word) + 1) * 0.55 * line.size + 0.04 * (shape.right - shape.left) + line.space
-    if fits and (SENTENCE_END.search(line.text) or line.text.rstrip().endswith(":") or not text[:1].islower()):
+    if fits and (ends_sentence(line.text) or line.text.rstrip().endswith(":") or not text[:1].islower()):
         return False
     indent = following.x0 - line.x0
-    return not (indent > 1.2 * shape.size and SENTENCE_END.search(line.text) and not _BULLET.match(line.text))
+    return not (indent > 1.2 * shape.size and ends_sentence(line.text) and not _BULLET.match(line.text))
 
 
 def _in_columns(line: Line) -> bool:

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from finrag_pipelines.parsing.headings import ACCEPTABLE, Candidate
+from finrag_pipelines.parsing.candidates import ACCEPTABLE, Candidate, Marks
 from finrag_pipelines.parsing.item_schemes import Item, Scheme
-from finrag_pipelines.parsing.model import Heading, Layout, Section
+from finrag_pipelines.parsing.model import ElementKind, Heading, Layout, Section
 from finrag_pipelines.parsing.pointers import find_pointer
 from finrag_pipelines.parsing.title_headings import page_of_label, wordings
 from finrag_pipelines.parsing.title_match import letters, line_span
@@ -19,6 +19,7 @@ _RANGE = re.compile(r"(\d{1,3})(?:\s?[-–]\s?(\d{1,3}))?")
 _PLACED_BY_PAGE = 600_000  # items that may be as long as this begin a page, so that the page alone can place them
 _FOOTNOTE_MARK = re.compile(r"\(([a-z]|\d)\)\s*$|^\(([a-z]|\d)\)\W*$")
 _RUN_IN = re.compile(r"[.:]\s|\s[-–—]\s")
+_FEWEST_ROWS = 8  # of an index that is worth having although none of its rows leads anywhere
 _ROW_LIMIT = 600  # characters of a row that are read
 
 
@@ -39,7 +40,7 @@ def resolve_index(
     """Map the rows of an index to the report's own headings, by title on the page that the row names, else by page.
 
     A row whose item stands nowhere else ("Not applicable", "incorporated by reference") is itself the item's section,
-    with the target as its pointer. Returns nothing where no page label and no title can be found.
+    with the target as its pointer. Returns nothing where too few rows are there.
     """
     rows = _rows(layout, candidates)
     if not rows:
@@ -57,7 +58,7 @@ def resolve_index(
             headings.append(Heading(row.item.key, row.candidate.start, row.candidate.end, True, "row of the index"))
             continue
         start, end, reason = place
-        flags = ("number_missing",) if reason == "title on the page" else ("number_missing", "located_by_page")
+        flags = ("number_missing",) if reason != "page" else ("number_missing", "located_by_page")
         if len(row.ranges) > 1:
             flags = (*flags, f"more_on_pages:{row.pages.split(',', 1)[1].strip()}")
         located[start] = (row, end, flags)
@@ -65,7 +66,7 @@ def resolve_index(
             Heading(row.item.key, row.candidate.start, row.candidate.end, False, "row of the index: resolved")
         )
         headings.append(Heading(row.item.key, start, end, True, f"cross reference index: {reason}"))
-    if not located:
+    if not located and len(rows) < _FEWEST_ROWS:
         return (), ()
     cuts: list[tuple[int, str, str, str | None, tuple[str, ...]]] = []
     for start, (row, end, flags) in located.items():
@@ -112,7 +113,7 @@ def place_by_contents(
         start, end, reason = place
         title = " ".join(layout.text[start:end].split())[:200] or row.item.titles[0]
         made = Candidate((row.item,), (ACCEPTABLE,), start, end, title, (row.item.number,), numbered=False)
-        placed.append((row.item, made, () if reason == "title on the page" else ("located_by_page",)))
+        placed.append((row.item, made, () if reason != "page" else ("located_by_page",)))
     return tuple(placed)
 
 
@@ -145,24 +146,30 @@ def _rows(layout: Layout, candidates: Sequence[Candidate]) -> list[_Row]:
 
 
 def _locate(layout: Layout, row: _Row, index: tuple[int, int]) -> tuple[int, int, str] | None:
+    """Find a row's item: at its title on the row's page, else at the page's start. Where no pages are numbered, only
+    a line that is all title, or a title in capitals, is trusted."""
     page = page_of_label(layout.pages, row.page)
-    if page is None:
+    numbered = any(p.label is not None for p in layout.pages)
+    if page is None and (numbered or row.page is None):
         return None
-    titles = wordings(row.item, [row.candidate])
-    start = page.start
+    item = row.item if page else replace(row.item, titles=row.item.titles[:1])
+    titles = wordings(item, [row.candidate])
+    contents = Marks(layout, frozenset({ElementKind.CONTENTS, ElementKind.HEADER}))
+    start, stop = (page.start, page.end) if page else (0, len(layout.text))
     found: list[tuple[bool, int, int]] = []
-    for line in layout.text[page.start : page.end].split("\n"):
+    for line in layout.text[start:stop].split("\n"):
         wording = letters(line[:200])
-        inside = index[0] <= start < index[1]
+        inside = index[0] <= start < index[1] or contents.hold(start)
         if not inside and any(wording.startswith(title) for title in titles) and line.lstrip()[:1].isupper():
             heading = _RUN_IN.split(line.strip(), maxsplit=1)[0]
             indent = start + len(line) - len(line.lstrip())
-            found.append((not heading.isupper(), indent, indent + len(heading)))
+            if page or heading.isupper() or wording in titles:
+                found.append((not heading.isupper(), indent, indent + len(heading)))
         start += len(line) + 1
     if found:  # capitals before a paragraph that happens to begin with the same words
         _, start, end = min(found)
-        return start, end, "title on the page"
-    return page.start, page.start, "page"
+        return start, end, "title on the page" if page else "title"
+    return (page.start, page.start, "page") if page else None
 
 
 def _within_another(row: _Row, rows: Sequence[_Row]) -> bool:

@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from finrag_pipelines.parsing.line_tables import trailing_values
 from finrag_pipelines.parsing.lines import ITEM_HEADING, Line, is_sentence_like
 from finrag_pipelines.parsing.model import ElementKind
 
 _EDGE = 4  # lines looked at from either end of a page
-_DIGITS = re.compile(r"\d+")
+_NUMBER_AT_END = re.compile(r"^\s*\d{1,4}\b|\b(?:[A-Z]{1,2}-)?\d{1,4}\s*$")
 _ALONE = re.compile(
     r"\W*(?:page\s+)?(?:(?P<prefix>[A-Z]{1,3})\s?[-–—.]\s?)?(?P<number>\d{1,4}|[ivxlc]{1,7})(?:\s+of\s+\d{1,4})?\W*",
     re.I,
@@ -32,6 +33,7 @@ _CONTENTS = re.compile(
 
 
 _HEADS = re.compile(
+    r"\bstatements? of (?:[a-z']+ ){0,3}(?:operations|income|earnings|cash|equity|financial|comprehensive)\b|\bbalance sheets?\b|"
     r"\b(?:years?|months?|quarters?|weeks?|periods?) ended\b|^\W*(?:in |\$ in |dollars in |amounts in )?(?:millions|thousands|billions)\b"
     r"|\((?:in|\$|dollars|amounts)[^()]*(?:millions|thousands|billions)|\b(?:19|20)\d\d\s+(?:19|20)\d\d\b"
     r"|^\W*(?:january|february|march|april|may|june|july|august|september|october|november|december)\s+\d{1,2},?\W*(?:20\d\d\W*)?$",
@@ -61,7 +63,14 @@ def find_furniture(pages: Sequence[Sequence[Line]]) -> Furniture:
 def _edges(lines: Sequence[Line]) -> tuple[list[int], list[int]]:
     """The lines nearest to the top and to the bottom of a page, from the edge inwards."""
     ordered = sorted((i for i, line in enumerate(lines) if line.text.strip()), key=lambda i: (-lines[i].y, lines[i].x0))
-    return ordered[:_EDGE], ordered[: -_EDGE - 1 : -1]
+    if not ordered:
+        return [], []
+    top, bottom = lines[ordered[0]].y, lines[ordered[-1]].y
+    reach = max(0.2 * (top - bottom), 3 * lines[ordered[0]].size)
+    return (
+        [i for i in ordered[:_EDGE] if lines[i].y >= top - reach],
+        [i for i in ordered[: -_EDGE - 1 : -1] if lines[i].y <= bottom + reach],
+    )
 
 
 def _roman(text: str) -> int | None:
@@ -155,7 +164,7 @@ def _label_pages(
 
 
 def _key(line: Line) -> str:
-    return " ".join(_DIGITS.sub("#", line.text).lower().split())
+    return " ".join(_NUMBER_AT_END.sub("#", line.text).lower().split())
 
 
 def _mark_running(
@@ -170,7 +179,7 @@ def _mark_running(
     for index, lines in enumerate(pages):
         for edge in (0, 1):
             seen.update({(edge, _key(lines[i])) for i in edges[index][edge]})
-    needed = 2 if len(pages) < 5 else 3
+    needed = min(len(pages), 3)
     met: set[str] = set()
     for index, lines in enumerate(pages):
         for edge, kind in ((0, ElementKind.HEADER), (1, ElementKind.FOOTER)):
@@ -178,11 +187,9 @@ def _mark_running(
                 if kinds[index][i] is not None:
                     continue
                 key = _key(lines[i])
-                if _HEADS.search(lines[i].text):
-                    break  # the head of a table that goes on over pages
+                if _HEADS.search(lines[i].text) or len(trailing_values(lines[i])) > 1:
+                    break  # a table that goes on over pages
                 if seen[edge, key] < needed or len(key) > 160 or not any(ch.isalpha() for ch in key):
-                    break
-                if sum(ch == "#" for ch in key) > 2 and not any(len(word) > 3 for word in key.split()):
                     break
                 # The first of several equal item headings is the heading itself.
                 if ITEM_HEADING.match(lines[i].text) and key not in met:
@@ -202,7 +209,7 @@ def _mark_contents(lines: Sequence[Line], kinds: list[ElementKind | None], pages
             continue
         if titled is None and _CONTENTS.match(text):
             titled = i
-        if _LEADER.search(text):
+        if (".." in text or ". ." in text or "…" in text or "··" in text or "__" in text) and _LEADER.search(text):
             match = _ENTRY.match(text)
             leaders += 1
             items += ITEM_HEADING.match(text) is not None

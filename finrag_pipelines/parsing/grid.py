@@ -20,20 +20,19 @@ from finrag_pipelines.parsing.grid_columns import (
     PERIOD,
     Columns,
     Headings,
-    column_marks,
     first_body_line,
     is_period_row,
     units_in,
 )
+from finrag_pipelines.parsing.grid_units import column_marks, unit_of_figure
 from finrag_pipelines.parsing.html_walk import Block, Item, RawTable
 from finrag_pipelines.parsing.inline_xbrl import Header
+from finrag_pipelines.parsing.loose_grid import realign
 from finrag_pipelines.parsing.model import Cell, Row, Table
 from finrag_pipelines.parsing.row_paths import RowPaths
-from finrag_pipelines.parsing.values import Units, cell_unit, parse_units
+from finrag_pipelines.parsing.values import Units, parse_units
 
 _DASH = re.compile(r"^[-–—\s]+$")
-# `Cash dividends declared ($0.07 per share)` is an amount: its parenthesis only explains it.
-_PRICED = re.compile(r"\([^()]{0,80}[$£€][^()]{0,80}\)")
 _NUMBERING = re.compile(r"^[*†+#\s]*\d{1,3}(?:\.\d{1,4})?\s?[a-z]?(?:\(\w{1,5}\))*\.?[*†+#\s]*$")
 _MAX_CELLS = 400  # in one row
 
@@ -43,6 +42,8 @@ def read_grid(table: RawTable) -> "Grid | None":
     lines = lines_of(table)
     if not lines or not _is_table(table, lines):
         return None
+    if table.loose:
+        realign(lines)
     return Grid(lines)
 
 
@@ -288,12 +289,7 @@ def _cell(
             # A percentage is stated as a fraction with scale -2, and printed as a percentage.
             unit, scale = ("percent", 0) if scale == -2 or "%" in cell.text else (None, scale)
     elif number is not None and not is_year(cell.text):
-        label = _PRICED.sub("", line.label)
-        unit, scale = cell_unit(cell.text, label, heading, units, path, mark if mark != "percent" else None)
-        if mark == "percent" and unit is None:
-            unit, scale = "percent", 0
-        elif mark is None and unit is None and money and units is not None:
-            unit, scale = cell_unit(cell.text, label, heading, units, path, money)
+        unit, scale = unit_of_figure(cell.text, line.label, heading, path, units, mark, money)
     return Cell(
         start=start,
         end=start + len(cell.text),

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from finrag_pipelines.parsing.grid_cells import NOTE, GridCell, GridLine, is_value, is_year, number_of
-from finrag_pipelines.parsing.values import currency_of, parse_units
+from finrag_pipelines.parsing.values import parse_units
 
 PERIOD = re.compile(
     r"\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
@@ -15,7 +15,6 @@ PERIOD = re.compile(
     r"|(?:19|20)\d\d\s?年|报告期|本期|上期|期末|期初|本年|上年",
     re.I,
 )
-_SIGNED = re.compile(r"[$£€¥₹]\)?$|\((?:in )?(?:US|C|A|HK)?[$£€¥₹]|\b(?:RMB|USD|CNY|EUR|GBP|CAD)\)?$")
 _SPREAD = re.compile(
     r"^\$?\d[\d.,]*\s?%?\s?(?:[-–—]|to)\s?\$?\d[\d.,]*\s?%?(?:\s?(?:years?|months?|days))?$"
     r"|^\d[\d.,]*\+? (?:years?|months?|weeks?|days)$",
@@ -96,28 +95,6 @@ class Columns:
         if not self.ranges or cell.start >= self.ranges[0][0]:
             return False
         return all(_overlap((cell.start, cell.end), column) <= 0 for column in self.ranges)
-
-
-def column_marks(lines: list[GridLine], columns: Columns) -> list[str | None]:
-    """Return for each column the currency that its figures show, or `percent` where they show only percent signs.
-
-    Statements print the sign on the first and the last figure of a column, and mean it for those between.
-    """
-    marks: list[str | None] = [None] * len(columns)
-    for line in lines:
-        for cell in line.values:
-            column = columns.of(cell)
-            if line.is_header:
-                if cell.end - cell.start <= columns.width(column) + 2 and _SIGNED.search(cell.text):
-                    marks[column] = currency_of(cell.text)
-                continue
-            if number_of(cell.text) is None:
-                continue
-            if (currency := currency_of(cell.text)) and marks[column] in (None, "percent"):
-                marks[column] = currency
-            elif "%" in cell.text and marks[column] is None:
-                marks[column] = "percent"
-    return marks
 
 
 def first_body_line(lines: list[GridLine], label_column: int, columns: list[tuple[int, int]]) -> int:

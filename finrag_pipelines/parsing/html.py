@@ -1,7 +1,7 @@
 """HTML filings to a layout: inline XBRL, the HTML of 1999 to 2008, press releases, fund notices.
 
-lxml gives the tree and the tables' grid. unstructured is not used for HTML: its elements carry no offsets, its tables
-no column spans, and a 4 MB filing takes it several times as long.
+lxml gives the tree and the tables' grid. unstructured is not used for HTML: its elements carry no offsets and its
+tables no column spans, and pages, headings, running lines and inline-XBRL facts would have to be found beside it anyway.
 """
 
 import re

@@ -13,8 +13,10 @@ from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 from finrag_pipelines.parsing.inline_xbrl import FACT_TAGS, Header, Tag, hidden_tags, open_tag
 from finrag_pipelines.parsing.limits import Deadline
 from finrag_pipelines.parsing.markup import HEADING_TAGS, Declared, clean, declared
+from finrag_pipelines.parsing.model import UnreadableError
 
 MAX_SPAN = 1000
+MAX_RUN = 8_000_000  # characters in one stretch of text
 _MAX_REACHING = 100  # cells of rows above that reach into a row; more is no table that anybody reads
 _CLOSED: list[str] = []  # shared by all finished blocks: a list of their own each would cost as much as their text
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -123,9 +125,10 @@ class RawRow:
 
 @dataclass(slots=True)
 class RawTable:
-    """A table before it is understood."""
+    """A table before it is understood. `loose` says that its cells lost their spans, so that places mean little."""
 
     rows: list[RawRow] = field(default_factory=list)
+    loose: bool = False
 
 
 Item = Block | PageBreak | RawTable
@@ -348,6 +351,12 @@ class _Walk:
 
     def add(self, raw: str) -> None:
         """Add text to the open block, white space collapsed as a browser does."""
+        if len(raw) > MAX_RUN:
+            raise UnreadableError(
+                "too_large",
+                f"One stretch of text has {len(raw):,} characters and the limit is {MAX_RUN:,}; this is no document "
+                "for reading. Give its text in paragraphs.",
+            )
         if self.look.preformatted:
             self.add_lines(clean(raw))
             return

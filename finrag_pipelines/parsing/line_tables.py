@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from finrag_pipelines.parsing.lines import ITEM_HEADING, SENTENCE_END, Line, Word, is_sentence_like
+from finrag_pipelines.parsing.lines import ITEM_HEADING, Line, Word, ends_sentence, is_sentence_like
 from finrag_pipelines.parsing.model import Cell, Row, Table
 from finrag_pipelines.parsing.values import Units, cell_unit, currency_of, parse_amount, parse_units
 
@@ -36,6 +36,8 @@ _DAY = re.compile(
     r"|nov(?:ember)?|dec(?:ember)?)\.?\s*$",
     re.I,
 )
+_DIGIT = re.compile(r"\d")
+_FIGURE = re.compile(r"\d|[-–—−]\s*[)%]?\s*$|N/?[MA]|[Ff]lat|n[./]?[ma]|nil|None|不适用|\*$")
 _UNAUDITED = re.compile(r"\(?unaudited\)?", re.I)
 _LEADERS = re.compile(r"(?:\s*\.){3,}\s*$|[\s.·…_]+$")
 _SPREADS = re.compile(
@@ -91,6 +93,8 @@ def trailing_values(line: Line) -> list[Value]:
 
     A number is a value only where it stands apart from the words before it by more than an ordinary space.
     """
+    if not line.words or not _FIGURE.search(line.text):
+        return []
     words = tuple(word for word in line.words if not word.raised)
     if not words:
         return []
@@ -172,7 +176,7 @@ def segments(line: Line) -> list[Value]:
 
 def _is_period_row(line: Line, values: list[Value]) -> bool:
     """A line of years or dates only: it heads columns, it holds no figures."""
-    if not line.words:
+    if not line.words or not _DIGIT.search(line.text):
         return False
     years = [word for word in line.words if _is_year(_of(line, word))]
     if not years:
@@ -271,7 +275,7 @@ def _breaks(line: Line) -> bool:
     text = line.text.strip()
     if ITEM_HEADING.match(text):
         return True
-    if SENTENCE_END.search(text) and (len(text) > 60 or is_sentence_like(line)) and not text.endswith(";"):
+    if ends_sentence(text) and (len(text) > 60 or is_sentence_like(line)) and not text.endswith(";"):
         return True
     if text.endswith(":") and is_sentence_like(line) and _LEAD_IN.search(text):
         return True
@@ -439,7 +443,7 @@ def _find_header(grid: Grid, lines: Sequence[Line], values: list[list[Value]], p
             header.append(i)
             grid.units = grid.units or text
             top, stubs = i, 0
-        elif stubs < 4 and len(text) < 120 and not SENTENCE_END.search(text) and not values[i]:
+        elif stubs < 4 and len(text) < 120 and not ends_sentence(text) and not values[i]:
             # A heading between the columns' heads and the first row, or units beside the heads: if heads follow above.
             stubs += 1
             if ITEM_HEADING.match(text) or (header and (line.x1 > left or not _beside(lines, i, header))):
@@ -481,7 +485,7 @@ def _find_header(grid: Grid, lines: Sequence[Line], values: list[list[Value]], p
         if text.endswith(":") or (is_sentence_like(line) and parse_units(text)):
             captions.append(_lead_in(lines, i, floor))
             break
-        if len(text) > 110 or SENTENCE_END.search(text) or is_sentence_like(line) or values[i]:
+        if len(text) > 110 or ends_sentence(text) or is_sentence_like(line) or values[i]:
             break
         if not header and not line.bold:
             break
@@ -521,12 +525,7 @@ def _parenthesis(text: str) -> str:
 def _lead_in(lines: Sequence[Line], i: int, floor: int) -> str:
     """The last sentence of the paragraph that introduces a table."""
     parts = [lines[i].text.strip()]
-    while (
-        i - 1 >= floor
-        and len(parts) < 5
-        and not SENTENCE_END.search(lines[i - 1].text)
-        and is_sentence_like(lines[i - 1])
-    ):
+    while i - 1 >= floor and len(parts) < 5 and not ends_sentence(lines[i - 1].text) and is_sentence_like(lines[i - 1]):
         i -= 1
         parts.insert(0, lines[i].text.strip())
     joined = " ".join(parts)

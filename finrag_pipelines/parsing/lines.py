@@ -4,6 +4,7 @@
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -38,13 +39,23 @@ WORD = re.compile(r"\S+")
 ITEM_HEADING = re.compile(
     r"\s*(?:part\s+[ivx]+\b|items?\s+(?:no\.?\s*)?\d{1,2}[a-c]?\b|第[一二三四五六七八九十]+[节章])", re.I
 )
-SENTENCE_END = re.compile(r"(?<!U\.S)(?<!Inc)(?<!Corp)(?<!\bCo)(?<!Ltd)(?<!\bNo)(?<!vs)[.!?。！？;；][\"”’)]*\s*$")
+_SENTENCE_END = re.compile(r"(?<!U\.S)(?<!Inc)(?<!Corp)(?<!\bCo)(?<!Ltd)(?<!\bNo)(?<!vs)[.!?。！？;；][\"”’)]*\s*$")
 _WORDY = re.compile(r"[^\W\d_]{2,}")
+
+
+def ends_sentence(text: str) -> bool:
+    """Say whether a text ends where a sentence ends, abbreviations like `U.S.` and `Inc.` apart."""
+    return _SENTENCE_END.search(text[-16:]) is not None
 
 
 def is_sentence_like(line: Line) -> bool:
     """Say whether a line reads like running prose: many words, most of them in lower case."""
-    words = _WORDY.findall(line.text)
+    return _prose(line.text)
+
+
+@lru_cache(maxsize=4096)
+def _prose(text: str) -> bool:
+    words = _WORDY.findall(text)
     if len(words) < 8:
         return False
     return sum(word[0].islower() for word in words) >= 0.55 * len(words)

@@ -8,7 +8,9 @@ from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from finrag_pipelines.parsing.model import UnreadableError
 
-MAX_BYTES = 96 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
+# About 1.2 KB of memory each while a document is read; the largest annual reports have some 300,000.
+MAX_ELEMENTS = 700_000
 _MAX_STYLE = 2000
 # The declarations before the root, an internal DTD with its entities among them.
 _PROLOG = re.compile(r"\A\s*(?:<\?xml[^>]{0,500}\?>\s*)?(?:<!DOCTYPE[^>\[]{0,1000}(?:\[[^\]]{0,100000}\]\s*)?>)?", re.I)
@@ -73,8 +75,9 @@ def clean(text: str) -> str:
 def parse_markup(content: bytes) -> tuple[etree._Element, tuple[str, ...]]:
     """Return the root of the tree that `content` describes, and flags.
 
-    Entities are never expanded from a DTD and nothing is fetched. Raises UnreadableError `too_large` beyond 96 MiB,
-    `too_deep` where elements are nested more than 2,000 deep, and `no_text` where there is no markup at all.
+    Entities are never expanded from a DTD and nothing is fetched. Raises UnreadableError `too_large` beyond 64 MiB or
+    700,000 elements, `too_deep` where elements are nested more than 2,000 deep, and `no_text` where there is
+    no markup at all.
     """
     if len(content) > MAX_BYTES:
         raise UnreadableError(
@@ -82,13 +85,21 @@ def parse_markup(content: bytes) -> tuple[etree._Element, tuple[str, ...]]:
             f"The HTML has {len(content) / 2**20:.0f} MiB and the limit is {MAX_BYTES // 2**20} MiB; "
             "split it, or give the main document without its exhibits.",
         )
+    elements = content.count(b"<") - content.count(b"</")
+    if elements > MAX_ELEMENTS:
+        raise UnreadableError(
+            "too_large",
+            f"The HTML has about {elements:,} elements and the limit is {MAX_ELEMENTS:,}; "
+            "split it, or give the main document without its exhibits.",
+        )
     text, flags = decode(content)
     # A NUL would end the document for libxml2; a declared encoding would be believed over the one we decoded by.
     text = text.replace("\0", "")
-    text = _PROLOG.sub("", text, count=1)
+    encoded = _PROLOG.sub("", text, count=1).encode("utf-8", "replace")
+    del text
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, no_network=True, remove_pis=True)
     try:
-        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+        root = etree.fromstring(encoded, parser)
     except (etree.XMLSyntaxError, etree.ParserError) as error:
         raise UnreadableError("no_text", f"The HTML holds no element that could be read ({error}).") from None
     if root is None:

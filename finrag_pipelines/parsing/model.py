@@ -102,7 +102,7 @@ class Heading:
 @dataclass(frozen=True)
 class Turn:
     """One speaker's turn in a call. `role` is one of chief_executive, chief_financial_officer, executive,
-    investor_relations, analyst, operator, unknown; `part` is prepared_remarks or questions."""
+    investor_relations, analyst, operator, unknown; `part` is prepared_remarks, questions, or unknown without marks."""
 
     speaker: str
     start: int

@@ -176,7 +176,7 @@ def _pipe_table(lines: list[str]) -> RawTable:
     rows = [_cells_of(line) for line in lines]
     if _is_counted(rows):
         rows = [row[1:] for row in rows]
-    table = RawTable()
+    table = RawTable(loose=True)
     for row in rows:
         cells = [RawCell(column, items=[_block(text)] if text else []) for column, text in enumerate(row)]
         table.rows.append(RawRow(cells))

@@ -27,6 +27,8 @@ _ODD = {0xFFFE: "-", 0x02: "-", 0xAD: "-"} | dict.fromkeys(
     (0x00, 0x0A, 0x0B, 0x0C, 0x0D, 0x85, 0xA0, 0x2028, 0x2029), " "
 )
 _UNITS = re.compile(r"\b(?:thousands|millions|billions)\b", re.IGNORECASE)
+_FIGURE = re.compile(r"\d,\d{3}|\d\.\d")
+_DIGIT = re.compile(r"\d")
 # PDFium takes the second of two overlapping f for a shadow of the first, drops it, and puts a space into the gap.
 _DROPPED_F = re.compile(
     r"\b(?:af (?=ect|iliat|ord|irm|ix|luent)|ef (?=ect|ort|icien|luent)|dif (?=er|icult|us)|suf (?=er|icien)"
@@ -163,12 +165,14 @@ class _Reader:
 
     def start_of(self, position: int) -> tuple[float, float]:
         """Left end and baseline of a character."""
-        self.raw.FPDFText_GetCharOrigin(self.handle, self.index(position), *self.origin)
+        index = position if self.exact else self.index(position)
+        self.raw.FPDFText_GetCharOrigin(self.handle, index, *self.origin)
         return self.x.value, self.y.value
 
     def end_of(self, position: int) -> float:
         """Right edge of a character."""
-        self.raw.FPDFText_GetCharBox(self.handle, self.index(position), *self.box)
+        index = position if self.exact else self.index(position)
+        self.raw.FPDFText_GetCharBox(self.handle, index, *self.box)
         return self.right.value
 
     def height_of(self, position: int) -> float:
@@ -246,8 +250,7 @@ class _Reader:
             for part, begin in piece.parts:
                 stripped = part.strip()
                 shift = begin + len(part) - len(part.lstrip())
-                for match in WORD.finditer(stripped):
-                    first, last = match.span()
+                for first, last in _spans(stripped):
                     x0, y = self.start_of(shift + first)
                     placed.append((length + first, length + last, x0, self.end_of(shift + last - 1), y))
                 length += len(stripped) + 1
@@ -256,6 +259,17 @@ class _Reader:
         return Line(
             text.translate(_ODD), self.page, piece.x0, piece.x1, baseline, size, piece.bold, 0.26 * size, tuple(words)
         )
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """The words of a line; of a label before figures only its last word apart, since only gaps before figures matter."""
+    spans = [match.span() for match in WORD.finditer(text)]
+    tail = len(spans)
+    while tail and not any(ch.isalpha() for ch in text[spans[tail - 1][0] : spans[tail - 1][1]]):
+        tail -= 1
+    if 4 < tail < len(spans) and _FIGURE.search(text, spans[tail][0]) and not _DIGIT.search(text, 0, spans[tail - 1][1]):
+        return [(spans[0][0], spans[tail - 2][1]), *spans[tail - 1 :]]
+    return spans
 
 
 def _may_hold_values(text: str) -> bool:

@@ -18,7 +18,7 @@ _MARKUP = re.compile(r"</?(?:TABLE|CAPTION|S|C|FN|F\d{1,2}|TEXT|DOCUMENT|MULTIPL
 _RULE = re.compile(r"[\s\-_=–—─━~.*+|]*[-_=─━]{3}[\s\-_=–—─━~.*+|]*")
 _LEADERS = re.compile(r"[.…·]{2,}|[_=]{3,}|(?<![\w$])\.(?=\s)")
 _CONTROL = re.compile(r"[\x01-\x08\x0b\x0e-\x1f\x7f]")
-_MOJIBAKE = re.compile(r"[ÂÃâ][-¿€-™Œ-ƒŠ-žŒœŸˆ˜]{1,2}")
+_MOJIBAKE = re.compile(r"[ÂÃâ][\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,2}")
 _CJK = re.compile(r"[一-鿿]")
 # The commonest Chinese characters: text decoded by the wrong table hardly holds any of them.
 _COMMON = frozenset(

@@ -156,6 +156,7 @@ def _annotated_table(table: Table, text: str, filing: _Filing) -> Table:
 
     rows: list[Row] = []
     section: _Column | None = None  # stated by a row of its own: "December 31, 2022" over a second block of rows
+    whole = _caption_column(table.caption, filing)
     below = False  # whether that row stands below the first values, so that it replaces what their headers say
     values_seen = False
     for row in table.rows:
@@ -169,7 +170,7 @@ def _annotated_table(table: Table, text: str, filing: _Filing) -> Table:
         for cell in row.cells:
             found = column(cell.header)
             if found is None and not _CHANGE.search(cell.header):  # a change between two periods belongs to neither
-                found = own or section
+                found = own or section or whole
             elif found is not None and own and own.duration == "instant" and found.duration != "instant":
                 found = own  # a dated balance in a statement of changes
             elif found is not None and section and below:
@@ -180,7 +181,7 @@ def _annotated_table(table: Table, text: str, filing: _Filing) -> Table:
     return replace(table, rows=tuple(rows))
 
 
-_BEGINNING = re.compile(r"\bbeginning\b", re.IGNORECASE)
+_BEGINNING = re.compile(r"\bbeginning\b|\bopening balance|\b(?:at|as of) january 1\b", re.IGNORECASE)
 _DURING = re.compile(r"\b(?:during|held|recognized|incurred)\b", re.IGNORECASE)
 _ENDING = re.compile(r"\b(?:end(?:ing)?)\b.{0,20}\b(?:balance|period|year|quarter)s?\b|\bending balance", re.IGNORECASE)
 
@@ -268,6 +269,8 @@ def _column_at(end: date, duration: str, filing: _Filing) -> _Column | None:
 def _column_of_year(year: int, header: str, context: str, spanner: str | None, filing: _Filing) -> _Column:
     """Return the column of a bare year: a quarter or year to date under such a span in a quarterly report, an instant
     in a balance sheet, else the fiscal year."""
+    if filing.own and year > filing.own.year:
+        return _Column(f"FY{year}", None, "year")  # a year to come, as in tables of maturities
     duration = spanner or _duration_in(context)
     month_day = _MONTH_DAY.search(header) or _MONTH_DAY.search(context)
     end = _safe(year, month_day) if month_day else None
@@ -312,7 +315,15 @@ def _row_column(row: Row, context: str, filing: _Filing) -> _Column | None:
 def _words_beside(label: str, start: int, end: int) -> bool:
     """Tell whether a label says more than a period: "Balance at" and "Three Months Ended" do not count."""
     rest = _SPANNER.sub(" ", label[:start] + label[end:])
-    return bool(re.sub(r"(?i)\b(?:balances?|at|as of|net|the|for|fiscal)\b|[^\w]", "", rest))
+    return bool(re.sub(r"(?i)\b(?:balances?|at|as of|and|net|the|for|fiscal)\b|[^\w]", "", rest))
+
+
+def _caption_column(caption: str, filing: _Filing) -> _Column | None:
+    """Return the one period that a caption expressly states, for columns that state none."""
+    mentions = [m for m in parse_periods_in_text(caption, filing.calendar) if m.explicit]
+    if len({(m.label, m.duration) for m in mentions}) != 1:
+        return None
+    return _Column(mentions[0].label, mentions[0].period_end, mentions[0].duration)
 
 
 def _duration_in(text: str) -> str | None:

@@ -1,44 +1,26 @@
 """Sections of a document: a filing's items, chosen among candidate headings by their order, or else its titles."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from finrag_pipelines.parsing.back_matter import after_signatures, back_matter, find_signatures
+from finrag_pipelines.parsing.candidates import ACCEPTABLE, Candidate
 from finrag_pipelines.parsing.cross_reference import place_by_contents, resolve_index
-from finrag_pipelines.parsing.headings import ACCEPTABLE, Candidate, find_candidates
+from finrag_pipelines.parsing.headings import find_candidates
 from finrag_pipelines.parsing.item_schemes import Item, Scheme, scheme_for
 from finrag_pipelines.parsing.model import FURNITURE, ElementKind, Heading, Layout, Section
 from finrag_pipelines.parsing.pointers import find_pointer
 from finrag_pipelines.parsing.title_headings import title_candidates
-from finrag_pipelines.parsing.title_match import letters, line_span
+from finrag_pipelines.parsing.title_match import letters
 
 _TITLE_LENGTH = 60
-_SIGNATURES = frozenset({"signatures", "signature", "signaturepage", "signaturesrequired"})
-_SIGNATURE_WORD = re.compile(r"\bsignature", re.IGNORECASE)
-_SIGNED = re.compile(
-    r"pursuant\s+to\s+the\s+requirements?\s+of|in\s+accordance\s+with\s+section\s+13"
-    r"|hereby\s+certifies\s+that\s+it\s+meets\s+all\s+of\s+the\s+requirements",
-    re.IGNORECASE,
-)
+_FEW = 4  # item headings, below which a report is taken to have none
+_INDEX = 8  # items of a list that may stand for them
 _LEFT_OUT = re.compile(
     r"\b(?:none|not\s+(?:applicable|required)|n/a|reserved|removed|omitted|no\s+\w+)\b", re.IGNORECASE
 )
 _PART_LINE = re.compile(r"^[ \t#*]{0,60}part\s{1,3}(?:IV|I{1,3})\b.{0,60}$", re.IGNORECASE | re.MULTILINE)
-_EXHIBIT = re.compile(r"(?:exhibit|ex)[\s.–—-]{1,3}\(?(\d{1,3}(?:\.\d{1,3}){0,3}(?:\(\w{1,3}\))?)\)?", re.IGNORECASE)
-_BACK_MATTER = {
-    "Exhibit Index": ("exhibitindex", "indextoexhibits", "indexofexhibits"),
-    "Financial Statements": (
-        "indextofinancialstatements",
-        "indextoconsolidatedfinancialstatements",
-        "reportofindependentregisteredpublicaccountingfirm",
-        "reportofindependentauditors",
-        "independentauditorsreport",
-        "consolidatedfinancialstatements",
-        "financialstatements",
-    ),
-}
-_LONGEST_SIGNATURES = 40_000
 _FORM_ON_COVER = re.compile(
     r"^\W{0,9}form\s{1,3}(10-?K(?:405|SB)?|10-?Q(?:SB)?|8-?K|20-?F)(?:/A)?\b", re.IGNORECASE | re.MULTILINE
 )
@@ -83,10 +65,12 @@ def _item_sections(layout: Layout, scheme: Scheme, complete: bool) -> tuple[tupl
     listed = {c.key for c in entries}
     firm = [c for c in numbered if c.at_line_start]
     choices = _best_order(firm)
-    if len({c.item.key for c in choices}) < 4 and len(listed) >= 8:
-        sections, headings = resolve_index(layout, scheme, numbered)
-        if sections:
-            return sections, headings
+    index, leads = ((), ()), 0
+    if len(choices) < _FEW and len(listed) >= _INDEX:
+        index = resolve_index(layout, scheme, numbered)
+        leads = sum(h.accepted and h.reason.startswith("cross reference") for h in index[1])
+    if leads >= _FEW:
+        return index
     found = {c.key for c in firm if not c.contents and c.has_title and max(c.scores) >= 3.0}
     wanted = [i for i in scheme.items if i.key not in found and (i.key in listed or (i.expected and len(found) < 5))]
     titled = title_candidates(layout, wanted, entries) if wanted else ()
@@ -94,13 +78,15 @@ def _item_sections(layout: Layout, scheme: Scheme, complete: bool) -> tuple[tupl
     choices = _best_order(pool)
     choices = _add_out_of_order(choices, pool)
     choices = _add_from_inside_lines(layout.text, choices, numbered, _wanted_items(scheme, choices, listed))
+    if len(choices) < max(_FEW, leads) and index[0]:
+        return index
     made = place_by_contents(layout, numbered, _wanted_items(scheme, choices, listed)) if choices else ()
     by_page = tuple(_Choice(c, item, ACCEPTABLE, flags) for item, c, flags in made if not _taken(c.start, choices))
     choices = tuple(sorted((*choices, *by_page), key=lambda c: c.candidate.start))
     titled = (*titled, *(c.candidate for c in by_page))
     if not choices:
         return (), _verdicts(numbered, titled, ())
-    end = _signatures(layout.text, choices[-1].candidate.end)
+    end = find_signatures(layout.text, choices[-1].candidate.end)
     sections = _cut(layout, scheme, choices, end, listed if complete else set(), complete)
     return sections, _verdicts(numbered, titled, choices)
 
@@ -171,7 +157,7 @@ def _add_from_inside_lines(
     for item in missing:
         low = max((c.candidate.end for c in choices if c.item.rank < item.rank), default=0)
         later = [c.candidate.start for c in choices if c.item.rank > item.rank and c.candidate.start > low]
-        high = min(later) if later else _signatures(text, low)
+        high = min(later) if later else find_signatures(text, low)
         for candidate in numbered:
             if candidate.at_line_start or candidate.doubts or item not in candidate.items:
                 continue
@@ -182,34 +168,19 @@ def _add_from_inside_lines(
     return tuple(sorted(added, key=lambda c: c.candidate.start))
 
 
-def _signatures(text: str, start: int) -> int:
-    """Return where the signatures begin after `start`: their heading, else their first sentence, else the end."""
-    for found in _SIGNATURE_WORD.finditer(text, start):
-        line_start, line_end = line_span(text, found.start())
-        if letters(text[line_start:line_end][:60]) in _SIGNATURES and _SIGNED.search(text, line_end, line_end + 700):
-            return line_start
-    signed = _SIGNED.search(text, start)
-    return line_span(text, signed.start())[0] if signed else len(text)
-
-
 def _cut(
     layout: Layout, scheme: Scheme, choices: Sequence[_Choice], end: int, listed: set[str], complete: bool
 ) -> tuple[Section, ...]:
     text = layout.text
     sections: list[Section] = []
+    own = {choice.item.key for choice in choices}
+    missing = _missing(scheme, choices, listed) if complete else {}
     if choices[0].candidate.start > 0:
-        sections.append(Section("Cover", "Cover", 0, choices[0].candidate.start))
-    have, own = _covered(choices), {choice.item.key for choice in choices}
-    numbers = {i.number for i in scheme.items if i.key in have}
-    absent = [
-        i
-        for i in scheme.items
-        if complete and i.key not in have and (i.expected or i.key in listed or i.expected_with in numbers)
-    ]
+        sections.append(Section("Cover", "Cover", 0, choices[0].candidate.start, flags=missing.get("", ())))
     ends = [c.candidate.start for c in choices[1:]] + [end]
-    for number, (choice, section_end) in enumerate(zip(choices, ends, strict=True)):
+    for choice, section_end in zip(choices, ends, strict=True):
         candidate = choice.candidate
-        cuts = _back_matter(layout, candidate.end, section_end) if choice.item.number == "16" else []
+        cuts = back_matter(layout, candidate.end, section_end) if choice.item.number == "16" else []
         stop = cuts[0][0] if cuts else section_end
         body = text[candidate.end : stop]
         flags = list(choice.flags)
@@ -221,8 +192,7 @@ def _cut(
             flags.append("weak_heading")
         pointer = None if _is_exhibits(choice.item) else find_pointer(_without_part_line(body), choice.item.number)
         flags += _size_flags(choice.item, body, pointer)
-        following = choices[number + 1].item.rank if number + 1 < len(choices) else len(scheme.items)
-        flags += [f"missing_expected:{i.key}" for i in absent if choice.item.rank < i.rank < following]
+        flags += missing.get(choice.item.key, ())
         title = candidate.title or choice.item.titles[0]
         for other in (i for i in _opened(choice)[1:] if i.key not in own):
             sections.append(Section(other.key, title, candidate.start, candidate.start, pointer=choice.item.key))
@@ -231,8 +201,23 @@ def _cut(
             sections.append(Section(key, key, at, cuts[i + 1][0] if i + 1 < len(cuts) else section_end))
     sections = _share_pointers(sections)
     if end < len(text):
-        sections += _after_signatures(layout, end)
+        sections += after_signatures(layout, end)
     return tuple(sections)
+
+
+def _missing(scheme: Scheme, choices: Sequence[_Choice], listed: set[str]) -> dict[str, tuple[str, ...]]:
+    """Say of each item that should be there and is not found, as a flag under the key of the item before it (empty for
+    the cover). What a contents list leaves out is not expected."""
+    have = _covered(choices)
+    numbers = {i.number for i in scheme.items if i.key in have}
+    flags: dict[str, tuple[str, ...]] = {}
+    for item in scheme.items:
+        expected = (item.expected or item.expected_with in numbers) and len(listed) <= _FEW
+        if item.key not in have and (expected or item.key in listed):
+            before = max((c.item for c in choices if c.item.rank < item.rank), key=lambda i: i.rank, default=None)
+            host = before.key if before else ""
+            flags[host] = (*flags.get(host, ()), f"missing_expected:{item.key}")
+    return flags
 
 
 def _share_pointers(sections: list[Section]) -> list[Section]:
@@ -267,49 +252,6 @@ def _without_part_line(body: str) -> str:
     """Drop what an item's body takes along of the next part: the part's line and a preamble to its items."""
     last = max((m.start() for m in _PART_LINE.finditer(body)), default=0)
     return body[:last] if last else body
-
-
-def _after_signatures(layout: Layout, start: int) -> list[Section]:
-    """Cut what follows the signatures at the exhibits and at financial statements that were put last."""
-    cuts = _back_matter(layout, start + 1, len(layout.text))
-    bounds = [start, *(at for at, _ in cuts), len(layout.text)]
-    keys = ["Signatures", *(key for _, key in cuts)]
-    sections = [Section(key, key, bounds[i], bounds[i + 1]) for i, key in enumerate(keys) if bounds[i] < bounds[i + 1]]
-    if sections[0].end - sections[0].start > _LONGEST_SIGNATURES:
-        sections[0] = replace(sections[0], flags=("absurd_size",))
-    return sections
-
-
-def _back_matter(layout: Layout, start: int, stop: int) -> list[tuple[int, str]]:
-    """Return where an exhibit, the exhibit index or the financial statements begin between `start` and `stop`.
-
-    An exhibit opens a page or is a title; its name is repeated as a running header and counts once.
-    """
-    text = layout.text
-    page_starts = [page.start for page in layout.pages]
-    titles = {e.start for e in layout.elements if e.kind is ElementKind.TITLE}
-    cuts: list[tuple[int, str]] = []
-    for match in _EXHIBIT.finditer(text, start, stop):
-        line_start, line_end = line_span(text, match.start())[0], line_span(text, match.end())[1]
-        if text[line_start : match.start()].strip() or line_end - line_start > 60:
-            continue
-        page = bisect_right(page_starts, line_start) - 1
-        opens_page = page >= 0 and len(text[page_starts[page] : line_start].strip()) < 80
-        if opens_page or line_start in titles:
-            cuts.append((line_start, f"Exhibit {match.group(1)}"))
-    named = [*_named_back_matter(layout, start, cuts[0][0] if cuts else stop), *cuts]
-    return [cut for i, cut in enumerate(named) if i == 0 or cut[1] != named[i - 1][1]]
-
-
-def _named_back_matter(layout: Layout, start: int, stop: int) -> list[tuple[int, str]]:
-    found: dict[str, int] = {}
-    for element in layout.elements:
-        if element.kind is ElementKind.TITLE and start <= element.start < stop:
-            wording = letters(layout.text[element.start : element.end])
-            key = next((key for key, known in _BACK_MATTER.items() if wording.startswith(known)), None)
-            if key is not None:
-                found.setdefault(key, element.start)
-    return sorted((at, key) for key, at in found.items())
 
 
 def _verdicts(

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from finrag_pipelines.parsing.headings import Candidate, Marks
+from finrag_pipelines.parsing.candidates import Candidate, Marks
 from finrag_pipelines.parsing.item_schemes import Item
 from finrag_pipelines.parsing.model import ElementKind, Layout, Page
 from finrag_pipelines.parsing.title_match import letters

@@ -48,6 +48,10 @@ _INLINE = re.compile(
 _SEPARATOR = re.compile(r"\s*--+\s*|\s+[-–—|]\s+|\s*—\s*|,\s+|\s+(?=\()")
 _OPEN_END = re.compile(r"(?:,|&|\bof|\band)$")
 _NAME = r"[A-ZÀ-Þ][\w'’.\-]*(?:\s+(?:[A-ZÀ-Þ][\w'’.\-]*|van|von|de|der|den|du|del|di|da|la|le)){0,4}"
+_ENDS_WITH_NAME = re.compile(rf"(?<=[.?!\]”\"])(?<!\b[A-Z]\.)\s+([A-ZÀ-Þ][\w'’.\-]*\s{_NAME})$")
+_MENTIONED = re.compile(
+    rf"(?:\b(?!the\b)[a-z]+|\b(?:Mr|Mrs|Ms|Dr)\.|\bOfficer|\bPresident|\b[CM][EFD]O|\bRelations),?\s+({_NAME})"
+)
 _INTRODUCED = re.compile(
     rf"\b(?:from|is|with|to|have|ask|request|invite|welcome|Mr|Ms|Mrs|Dr)\.?\s+(?:the\s+line\s+of\s+|(?:Mr|Ms|Mrs|Dr)\.?\s+)*({_NAME}),?\s+(?:with|from|of|at|representing)\s+"
     r"((?:[A-Z]\.\s?)*[^.,;?!\n]{2,70}(?:\.[A-Z][^.,;?!\n]{0,40})*)"
@@ -63,6 +67,11 @@ _OPERATES = re.compile(
 )
 
 
+_HEADINGS = (
+    r"(?:(?:Company|Corporate|Conference Call|Call) Participants"
+    r"|Question[- ]and[- ]Answer(?: Session)?|Questions (?:and|&) Answers)"
+)
+_HEADED = re.compile(rf"\s+(?:{_HEADINGS})$")
 _SPOKEN = re.compile(
     r"\bthank(?:s| you)(?: all| everyone)? for joining"
     r"|\bgood (?:morning|afternoon|evening|day),? (?:and|ladies|everyone)"
@@ -108,7 +117,15 @@ def find_turns(layout: Layout) -> tuple[Turn, ...]:
         return ()
     head = _head(lines)
     roster, listed = _roster(lines, head)
-    labels = _unswapped(_labels(layout, lines, roster, listed), layout.text)
+    labels = _labels(layout, lines, roster, listed, head)
+    parted = _parted(
+        lines, {person.name for person in roster} | {label.name for label in labels}, _spoken_names(layout.text, head)
+    )
+    if len(parted) > len(lines):
+        lines = parted
+        roster, listed = _roster(lines, head)
+        labels = _labels(layout, lines, roster, listed, head)
+    labels = _unswapped(labels, layout.text)
     if len(labels) < 2:
         return (Turn("Unknown speaker", lines[0].start, lines[-1].end, part=UNKNOWN),)
     turns = _cut(layout.text, lines, labels, listed)
@@ -127,6 +144,34 @@ def _lines(layout: Layout) -> list[_Line]:
         if raw.strip() and not (at < len(hidden) and hidden[at][0] <= start < hidden[at][1]):
             lines.append(_Line(start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()), raw.strip()))
     return lines
+
+
+def _parted(lines: Sequence[_Line], names: set[str], mentioned: set[str]) -> list[_Line]:
+    """Return the lines, cut before a label or heading that a reader took for the wrapped end of a paragraph: a known
+    name or a heading at the end of a line, a known name or capitals before a colon within it."""
+    known = sorted({"Operator", "OPERATOR", *names, *(name.upper() for name in names)}, key=lambda n: (-len(n), n))
+    told = "|".join(re.escape(name) for name in known if len(name) > 3)
+    at_end = re.compile(rf"(?<=[.?!\]”\"])\s+(?:{told}|{_HEADINGS})$")
+    capitals = r"[A-Z][A-Z.'’\- ]{3,40}(?:, [^:a-z]{2,160})?"
+    inside = re.compile(rf"(?<=[.?!\]”\"])(?<!\b[A-Z]\.)\s+(?:(?:{told})(?:,[^.:?!]{{1,160}})?|{capitals}):\s")
+    parted: list[_Line] = []
+    for index, line in enumerate(lines):
+        if _heading(line.text):
+            parted.append(line)
+            continue
+        cuts = {match.start() for match in inside.finditer(line.text) if _named(match[0].strip()[:-1])}
+        named = _ENDS_WITH_NAME.search(line.text)
+        if named and named[1] not in mentioned:
+            named = None
+        if match := at_end.search(line.text) or named or (_HEADED.search(line.text) if index < 12 else None):
+            cuts.add(match.start())
+        start = 0
+        for stop in [*sorted(cuts), len(line.text)]:
+            piece = line.text[start:stop]
+            first = line.start + start + len(piece) - len(piece.lstrip())
+            parted.append(_Line(first, first + len(piece.strip()), piece.strip()))
+            start = stop
+    return parted
 
 
 def _head(lines: Sequence[_Line]) -> str:
@@ -212,7 +257,8 @@ def _entries(
         else:
             stated = " ".join(part for part in (last.title, last.firm, text) if part)
             bare = replace(last, title=None, firm=None)
-            people[-1] = replace(bare, firm=stated) if side == ANALYST else with_credentials(bare, stated, head)
+            plain_firm = side == ANALYST and not has_title(stated)
+            people[-1] = replace(bare, firm=stated) if plain_firm else with_credentials(bare, stated, head)
     titled = [p if p.side or side or not p.title else replace(p, side=COMPANY) for p in people]
     return len(texts), titled
 
@@ -283,7 +329,7 @@ def _candidate(lines: Sequence[_Line], index: int) -> _Label | None:
 
 
 def _named(label: str) -> tuple[str, str] | None:
-    label = label.strip(" *_[]<>")
+    label = re.sub(r"\s*\{[^{}]{0,80}\}", "", label).strip(" *_[]<>")
     if is_operator(label) or unidentified_role(label):
         return label, ""
     name, credentials = _split_name(label)
@@ -292,7 +338,9 @@ def _named(label: str) -> tuple[str, str] | None:
     return None
 
 
-def _labels(layout: Layout, lines: Sequence[_Line], roster: Sequence[Participant], listed: set[int]) -> list[_Label]:
+def _labels(
+    layout: Layout, lines: Sequence[_Line], roster: Sequence[Participant], listed: set[int], head: str
+) -> list[_Label]:
     """Return the lines that name a speaker. Where a reader marked them, those; else the lines of the prevailing form
     whose name is known: from a list, from the operator, from a title beside it, or from being there again and again."""
     marked = {element.start for element in layout.elements if element.kind is ElementKind.TURN}
@@ -309,6 +357,7 @@ def _labels(layout: Layout, lines: Sequence[_Line], roster: Sequence[Participant
         if index not in listed and not _heading(line.text) and (label := _candidate(lines, index))
     ]
     introduced = {name_words(match[1])[-1:] for match in _INTRODUCED.finditer(layout.text)}
+    introduced |= {name_words(name)[-1:] for name in _spoken_names(layout.text, head)}
     often = Counter((label.inline, name_words(label.name)) for label in candidates)
     known = [label for label in candidates if _is_known(label, roster, introduced, often)]
     forms = Counter(label.inline for label in known)
@@ -321,9 +370,19 @@ def _labels(layout: Layout, lines: Sequence[_Line], roster: Sequence[Participant
         below = bool(kept) and not label.inline and kept[-1].line == label.line - 1
         if below and not is_operator(label.name) and find_person(label.name, roster) is None:
             continue
-        if label.inline == prevailing:
+        if label.inline == prevailing or is_operator(label.name):
             kept.append(label)
     return kept
+
+
+def _spoken_names(text: str, head: str) -> set[str]:
+    """Return the names of people whom somebody mentions within a sentence: "and our CFO, Pavel Marchetti"."""
+    found: set[str] = set()
+    for match in _MENTIONED.finditer(text):
+        name = match[1].rstrip(".,'’")
+        if " " in name and looks_like_name(name) and not is_company(name, head):
+            found.add(name)
+    return found
 
 
 def _is_known(

@@ -6,6 +6,8 @@ Shared by all readers of tables. Where a number stands is the readers' matter.
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import NamedTuple
 
 _CURRENCIES = {
     "US$": "USD", "U.S.$": "USD", "C$": "CAD", "CA$": "CAD", "A$": "AUD", "AU$": "AUD", "HK$": "HKD", "NT$": "TWD",
@@ -35,6 +37,7 @@ _FULLWIDTH = str.maketrans({chr(0xFF01 + i): chr(0x21 + i) for i in range(94)})
 _NOTES = re.compile(
     r"(?:[*†‡§¶#¹²³⁰⁴⁵⁶⁷⁸⁹]+|\s*\[\w{1,2}\]|(?<=[\d)%])\s*\((?:[a-z]|\d{1,2}|i{1,3}|iv|vi{0,3})\))+$", re.I
 )
+_SIMPLE = re.compile(r"\$?\s?(\()?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)\s?%?(?(1)\))%?")
 _ZERO = re.compile(r"-{1,3}|(?:nil|none)", re.I)
 _PLAIN = re.compile(r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)(?:\.\d*)?|\.\d+")
 _CONTINENTAL = re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d+")
@@ -65,9 +68,13 @@ def parse_amount(text: str) -> tuple[Decimal, int] | None:
     """Return the number of a cell like `$12.5 billion` with the power of ten that its own words state (else 0)."""
     if len(text) > 60:
         return None
+    if simple := _SIMPLE.fullmatch(text):  # most of the cells of most filings
+        number = Decimal(simple[2].replace(",", ""))
+        return (-number if simple[1] and number else number), 0
     raw = text.strip()
-    for sign, fraction in _VULGAR.items():
-        raw = raw.replace(sign, f" {fraction}")
+    if not raw.isascii():
+        for sign, fraction in _VULGAR.items():
+            raw = raw.replace(sign, f" {fraction}")
     # Superscripts are marks, not digits: they go before full-width forms are folded.
     raw = _NOTES.sub("", raw.strip()).strip().translate(_FULLWIDTH).translate(_DASHES)
     raw, signs = _CURRENCY.subn("", raw)
@@ -125,6 +132,7 @@ def _magnitude(raw: str) -> Decimal | None:
         return None
 
 
+@lru_cache(maxsize=8192)
 def currency_of(text: str) -> str | None:
     """Return the ISO code of the first currency sign or currency word in `text`, or None. `$` alone is USD."""
     if match := _CURRENCY.search(text):
@@ -161,6 +169,10 @@ _UNIT_PATTERNS = (
     re.compile(r"^\W*(thousands|millions|billions)\W*$|^\W*(?:dollars? )?(thousands|millions|billions)(?=,? except)", re.I),
     re.compile(r"(百万|百萬|千万|千|万|萬|亿|億)(?:元|美元|人民币|港元|股)"),
 )  # fmt: skip
+_MAY_STATE = re.compile(
+    r"000|thousand|million|billion|trillion|hundred|lakh|crore|percent|%|dollars|\bm\b|mm\b|mn\b|bn\b|[£€$¥₹]\s?[mbk]\b|[元股]",
+    re.I,
+)
 _PLAIN_UNIT = re.compile(r"单位[:：]?\s?(?:人民币)?元|\bin (?:whole )?(?:u\.?s\.? )?dollars\b|\bactual dollars\b", re.I)
 _SHARES_APART = (
     re.compile(rf"(?:shares?|share (?:amounts|data|information|counts))[^.;()]{{0,60}}?\b(?:in|reflected in)\s+{_SCALE_WORD}", re.I),
@@ -180,11 +192,14 @@ def _power(word: str) -> int:
     return _SCALES.get(word) or _SCALES.get(word.removesuffix("s"), 0)
 
 
+@lru_cache(maxsize=8192)
 def parse_units(text: str) -> Units | None:
     """Return what a line like `(in millions, except per share data)` states, or None where it states no units.
 
     The caller decides whether a line can be a units line at all: prose such as "costs in millions" states units too.
     """
+    if not _MAY_STATE.search(text):
+        return None
     excepted_part = match[1] if (match := _EXCEPT.search(text)) else ""
     main = text[: match.start()] if match else text
     scale, found = None, None
@@ -266,23 +281,48 @@ def cell_unit(
     if _PERCENT_WORD.search(raw) or re.search(r"\d\s*(?:bps|pts|pp)\b", raw, re.I):
         return "percent", 0
     signed = currency_of(raw) is not None
-    for words in (label, *reversed(path), header):
-        if not signed and _SHARE_COUNT.search(words) and not (words is label and _CAPITAL.search(words)):
-            if own := _own_scale(words):
-                return "shares", own
+    own: int | None = None
+    for place, words in enumerate((label, *reversed(path), header)):
+        said = _said(words)
+        if not signed and said.shares and not (place == 0 and said.capital):
+            if said.scale:
+                return "shares", said.scale
             if units.share_scale is not None:
                 return "shares", units.share_scale
             return "shares", 0 if "shares" in units.excepted else units.scale
-        if _PER_SHARE.search(words) or _EPS.search(words):
+        if said.per_share:
             return f"{money or 'USD'}/share", 0
-        if not signed and _PERCENT_LABEL.search(words):
+        if not signed and said.percent:
             return "percent", 0
-    if not signed and (_YEARS.search(label) or _YEARS.search(header)) and len(raw) < 7:
+        own = said.scale if own is None else own
+    if not signed and len(raw) < 7 and (_said(label).years or _said(header).years):
         return "years", 0
-    if not signed and (units.percent or "%" in header or (_PERCENT_HEADER.search(header) and "." in raw)):
+    if not signed and (units.percent or "%" in header or ("." in raw and _PERCENT_HEADER.search(header))):
         return "percent", 0
-    own = next((scale for words in (label, *reversed(path), header) if (scale := _own_scale(words))), None)
     return money, units.scale if own is None else own
+
+
+class _Said(NamedTuple):
+    """What the words of a label or header say about the unit of the figures that they name."""
+
+    shares: bool
+    capital: bool
+    per_share: bool
+    percent: bool
+    years: bool
+    scale: int | None
+
+
+@lru_cache(maxsize=8192)
+def _said(words: str) -> _Said:
+    return _Said(
+        shares=_SHARE_COUNT.search(words) is not None,
+        capital=_CAPITAL.search(words) is not None,
+        per_share=_PER_SHARE.search(words) is not None or _EPS.search(words) is not None,
+        percent=_PERCENT_LABEL.search(words) is not None,
+        years=_YEARS.search(words) is not None,
+        scale=_own_scale(words),
+    )
 
 
 def _own_scale(words: str) -> int | None:

@@ -15,7 +15,8 @@ _FILE = Path(__file__).with_name("lexicon.json")
 class Concept:
     """A metric or ratio: the names that people use, the wording of filings, and the statements that show it.
 
-    `components` are the names of the metrics that a ratio is computed from.
+    `components` are the names of the metrics that a ratio is computed from, `sections` the keys of those sections in
+    which filings usually speak of it.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Concept:
     terms: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
     components: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ def load_lexicon() -> Lexicon:
             tuple(row.get("terms", ())),
             tuple(row.get("statements", ())),
             tuple(row.get("components", ())),
+            tuple(row.get("sections", ())),
         )
         for row in (*value["metrics"], *value["ratios"])
     )

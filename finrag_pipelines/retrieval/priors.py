@@ -6,22 +6,28 @@ from datetime import date, timedelta
 
 from finrag_pipelines.indexing.manifest import ManifestEntry
 from finrag_pipelines.indexing.period_codes import period_code
+from finrag_pipelines.retrieval.lexicon import load_lexicon
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 FILING_PERIOD = 1.25
 DATE = 1.25
+SECTION = 1.15
+_ITEMS = ("Item ", "Part ", "Cover")
+_STATEMENT_SECTIONS = {"Item 8", "Part I Item 1"}
 _DAYS_AFTER = 21  # an event is announced, a meeting's votes are filed, within weeks
 
 
 @dataclass(frozen=True)
 class Preference:
-    """What is preferred for one pair: filings of these period codes, and documents near these days."""
+    """What is preferred for one pair: filings of these period codes, documents near these days, and the sections in
+    which filings usually say what is asked."""
 
     filing_periods: frozenset[int]
     spans: tuple[tuple[str, str], ...]
+    sections: frozenset[str] = frozenset()
 
-    def of(self, entry: ManifestEntry) -> tuple[float, tuple[str, ...]]:
-        """Return the factor for the scores of a document's rows, and the names of the reasons."""
+    def of(self, entry: ManifestEntry, section: str) -> tuple[float, tuple[str, ...]]:
+        """Return the factor for the score of a row of `entry` in `section`, and the names of the reasons."""
         factor, reasons = 1.0, []
         if (code := period_code(entry.period or "")) is not None and code in self.filing_periods:
             factor *= FILING_PERIOD
@@ -30,6 +36,11 @@ class Preference:
         if any(start <= day <= end for day in days for start, end in self.spans):
             factor *= DATE
             reasons.append("date")
+        if section in self.sections:
+            factor *= SECTION
+            reasons.append("section")
+        elif self.sections and not section.startswith(_ITEMS):
+            factor *= SECTION**0.5  # a release or a call has no items, and is not to lose for that
         return factor, tuple(reasons)
 
 
@@ -48,7 +59,13 @@ def preference_for(pair: Pair, plan: Plan, reporting: Sequence[ManifestEntry]) -
         )
         if labels and any(same_period(entry.period, labels[-1][1]) for entry in reporting):
             wanted = labels[-1][1]
-    return Preference(_alike(wanted), tuple(_span(value) for value in plan.dates))
+    return Preference(_alike(wanted), tuple(_span(value) for value in plan.dates), _sections(plan))
+
+
+def _sections(plan: Plan) -> frozenset[str]:
+    lexicon = load_lexicon()
+    found = {section for name in plan.concepts for section in lexicon.concept(name).sections}
+    return frozenset(found | (_STATEMENT_SECTIONS if plan.statements else set()))
 
 
 def same_period(filing: str | None, asked: str) -> bool:

@@ -46,10 +46,8 @@ def plan_question(question: str, view: CatalogView, as_of: date | None = None) -
         notes.append(f"The question has {len(question)} characters; the first {LONGEST_QUESTION} were read.")
     mentions = company_finder(view).find(text)
     known, unknown, ambiguous = _sort_mentions(text, mentions, notes)
-    found_periods = {
-        company: find_periods(text, view, company, as_of)
-        for company in dict.fromkeys(c for m in known for c in m.companies)
-    } or {None: find_periods(text, view, None, as_of)}
+    asked: list[str | None] = [*dict.fromkeys(c for m in known for c in m.companies)] or [None]
+    found_periods = {company: find_periods(text, view, company, as_of) for company in asked}
     pairs = _pairs(text, known, found_periods)
     pairs = [_as_reported(pair, view, notes) for pair in pairs]
     words = load_scope_words()

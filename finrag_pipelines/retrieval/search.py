@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 MODES = ("lexical", "vector", "hybrid", "hybrid+rerank")
 CHANNEL_DEPTH = 100
 SHARD_DEPTH = 400
-EXPANSION_WEIGHT = 0.4
-TITLE_WEIGHT = 0.5
-LINE_WEIGHT = 0.25
+EXPANSION_WEIGHT = 0.3
+TITLE_WEIGHT = 0.4
+LINE_WEIGHT = 0.2
 
 Row = tuple[int, int]
 """A fragment's place: position of the shard, number of the row."""
@@ -205,7 +205,8 @@ class Index:
     def _query_vector(self, plan: Plan, question: str, mode: str, notes: list[str]) -> np.ndarray | None:
         if mode == "lexical":
             return None
-        return self.embedder.embed([plan.ranking_query or question[:1000]])[0]
+        titles = [load_lexicon().statement(name).titles[0] for name in plan.statements]
+        return self.embedder.embed([" ".join((plan.ranking_query or question[:1000], *titles))])[0]
 
     def _scope(
         self,
@@ -268,7 +269,9 @@ class Index:
         ranking.scores = reciprocal_rank_fusion(channels)
         preference = preference_for(pair, plan, self._reporting(masks))
         for position, row in ranking.scores:
-            factor, reasons = preference.of(self.shards[position].entry_of(row))
+            factor, reasons = preference.of(
+                self.shards[position].entry_of(row), str(self.shards[position].section[row])
+            )
             ranking.scores[position, row] *= factor
             ranking.priors[position, row] = reasons
         ordered = sorted(ranking.scores, key=lambda row: (-ranking.scores[row], self._fragment_key(row)))
@@ -389,8 +392,8 @@ def _repaired(rankings: list[_Ranking], k: int) -> list[Pair]:
 
 def _lexical_query(plan: Plan) -> LexicalQuery:
     """The question's own terms, then what the lexicon adds: filings' wording of its metrics, and the titles and
-    typical lines of the statements that show them. Weights were chosen on FinanceBench, where 0.25 to 0.5 differ
-    little."""
+    typical lines of the statements that show them. Weights were chosen on FinanceBench, where they may be
+    moved by half without a difference that counts."""
     parts: list[tuple[Sequence[str], float]] = [(plan.ranking_query.split(), 1.0)]
     parts += [(terms(added), EXPANSION_WEIGHT) for _, expansion in plan.expansions for added in expansion]
     for name in plan.statements:

@@ -1,0 +1,172 @@
+"""Parsing: pages/s, peak memory and seconds per file, beside raw pypdfium2, pdfplumber, unstructured fast.
+
+Prints a table and writes .bench/parsing.json. Each measurement runs in a process of its own on real filings, after one
+page to warm up, and is skipped with a note where the filings or the peer are absent. Run with `make bench-parsing`. Peers
+that live in another folder are found with `--peers FOLDER`; `--pages N` sets how many pages the slow peers get (their
+pages/s is of those pages).
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CORPUS = ROOT.parent / "shared" / "corpus"
+PDFS = ("NIKE_2021_10K.pdf", "AMD_2015_10K.pdf", "WALMART_2018_10K.pdf", "PEPSICO_2023Q1_EARNINGS.pdf")
+TEXTS = ("sec/old/GE_10-K_FY1993_0000040545-94-000003.txt", "sec/KO_10-K_FY1997_0000021344-98-000004.txt")
+
+RAW = """
+import pypdfium2
+document = pypdfium2.PdfDocument(content)
+for page in document:
+    page.get_textpage().get_text_range()
+"""
+LAYOUT = """
+from finrag_pipelines.parsing.pdf import read_pdf
+read_pdf(content)
+"""
+FRAGMENTS = """
+chunk(parse(content, path), "bench", 1, "0" * 64, "0" * 64)
+"""
+FRAGMENTS_IMPORTS = """
+from finrag_pipelines.chunking.chunk import chunk
+from finrag_pipelines.parsing.parse import parse, read_layout
+import pypdfium2, lxml.html
+from finrag_pipelines.chunking.tokens import minilm_counter
+minilm_counter()
+"""
+PDFPLUMBER = """
+with pdfplumber.open(io.BytesIO(content)) as document:
+    for page in document.pages:
+        page.extract_text()
+        page.extract_tables()
+"""
+UNSTRUCTURED = """
+elements = partition_pdf(file=io.BytesIO(content), strategy="fast", languages=["eng"])
+assert elements, "unstructured returned no elements: is pikepdf installed?"
+"""
+UNSTRUCTURED_IMPORTS = """
+from unstructured.partition.pdf import partition_pdf
+try:
+    from finrag_pipelines.parsing.unstructured_offline import prepare_unstructured
+    prepare_unstructured()
+except ImportError:
+    pass
+"""
+# What is measured: imports first, so that the time is that of the work alone.
+CONTESTANTS = {
+    "raw pypdfium2": ("import pypdfium2", RAW, False),
+    "finrag: layout": ("from finrag_pipelines.parsing.pdf import read_pdf", LAYOUT, False),
+    "finrag: to fragments": (FRAGMENTS_IMPORTS, FRAGMENTS, False),
+    "pdfplumber": ("import pdfplumber", PDFPLUMBER, True),
+    "unstructured fast": (UNSTRUCTURED_IMPORTS, UNSTRUCTURED, True),
+}
+TEXT_CONTESTANTS = {
+    "finrag: layout": ("from finrag_pipelines.parsing.submission import read_submission", "read_submission(content)"),
+    "finrag: to fragments": (FRAGMENTS_IMPORTS, FRAGMENTS),
+}
+HARNESS = """
+import io, json, resource, sys, time
+path, pages = sys.argv[1], int(sys.argv[2])
+content = open(path, "rb").read()
+{imports}
+def work(content):
+    {work}
+count = None
+if path.endswith(".pdf"):
+    import pypdfium2
+    whole = pypdfium2.PdfDocument(content)
+    def part(first, last):
+        some = pypdfium2.PdfDocument.new()
+        some.import_pages(whole, list(range(first, min(last, len(whole)))))
+        buffer = io.BytesIO()
+        some.save(buffer)
+        return buffer.getvalue(), len(some)
+    work(part(0, 1)[0])
+    if pages:
+        content, count = part(len(whole) // 3, len(whole) // 3 + pages)
+started, used = time.perf_counter(), time.process_time()
+work(content)
+seconds, cpu = time.perf_counter() - started, time.process_time() - used
+print(json.dumps(dict(seconds=seconds, cpu=cpu, pages=count,
+                      peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)))
+"""
+
+
+def measure(imports: str, work: str, path: Path, pages: int, peers: str | None, rounds: int) -> dict[str, float] | str:
+    """Return the best of `rounds` runs in processes of their own, or the reason why there is none."""
+    script = HARNESS.format(imports=imports, work=work.strip().replace("\n", "\n    "))
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1"}
+    if peers:
+        environment["PYTHONPATH"] = peers
+    results = []
+    for _ in range(rounds):
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(path), str(pages)], capture_output=True, text=True, env=environment
+        )
+        if done.returncode:
+            return "skipped: " + (done.stderr.strip().splitlines() or ["it failed"])[-1][:110]
+        results.append(json.loads(done.stdout.splitlines()[-1]))
+    return min(results, key=lambda result: result["cpu"])
+
+
+def page_count(path: Path) -> int:
+    import pypdfium2
+
+    with pypdfium2.PdfDocument(path) as document:
+        return len(document)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peers", help="folder with packages of peers, e.g. of pip install --target")
+    parser.add_argument("--pages", type=int, default=20, help="pages of each PDF that slow peers get")
+    parser.add_argument("--rounds", type=int, default=2, help="runs of each measurement; the best counts")
+    options = parser.parse_args()
+    paths = [path for name in PDFS if (path := CORPUS / "financebench" / "pdfs" / name).is_file()]
+    if not paths:
+        print(f"No real filings at {CORPUS}: nothing is measured.")
+        return
+    rows = []
+    for path in paths:
+        total, raw_speed = page_count(path), None
+        for name, (imports, work, slow) in CONTESTANTS.items():
+            peers = options.peers if slow else None
+            result = measure(imports, work, path, options.pages if slow else 0, peers, 1 if slow else options.rounds)
+            if isinstance(result, str):
+                print(f"{path.name:30} {name:22} {result}")
+                rows.append({"file": path.name, "contestant": name, "note": result})
+                continue
+            pages = result["pages"] or total
+            speed = pages / result["cpu"]
+            raw_speed = raw_speed or speed
+            print(
+                f"{path.name:30} {name:22} {pages:4} pages {result['seconds']:7.2f} s {speed:7.1f} pages/s (CPU) "
+                f"{raw_speed / speed:6.1f} x raw {result['peak_mb']:6.0f} MB"
+            )
+            rows.append(
+                {"file": path.name, "contestant": name, "pages_per_s": speed, "times_raw": raw_speed / speed, **result}
+            )
+    for path in (CORPUS / name for name in TEXTS):
+        for name, (imports, work) in TEXT_CONTESTANTS.items():
+            result = measure(imports, work, path, 0, None, options.rounds)
+            if isinstance(result, str):
+                print(f"{path.name[:30]:30} {name:22} {result}")
+                continue
+            megabytes = path.stat().st_size / 1e6
+            print(
+                f"{path.name[:30]:30} {name:22} {megabytes:5.2f} MB {result['seconds']:10.2f} s "
+                f"{megabytes / result['cpu']:7.2f} MB/s (CPU) {result['peak_mb']:17.0f} MB"
+            )
+            rows.append({"file": path.name, "contestant": name, "mb_per_s": megabytes / result["cpu"], **result})
+    target = ROOT / ".bench" / "parsing.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(rows, indent=1))
+    print(f"written to {target.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
