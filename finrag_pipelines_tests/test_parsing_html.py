@@ -197,6 +197,17 @@ def test_pages_break_where_the_markup_or_the_printed_numbers_say(breaks: str) ->
     assert_covered(layout)
 
 
+def test_a_filing_typewritten_inside_pre_keeps_its_lines_and_pages() -> None:
+    layout = layout_of(
+        "<pre>\n          ACME CORPORATION\n\nCash &amp; other        $ 1,234    $ 1,100\n\n            2\n<PAGE>\n"
+        "Some <b>text</b> that goes on for a while.\n\n            3\n</pre>"
+    )
+    assert "Cash & other        $ 1,234    $ 1,100" in layout.text
+    assert len(layout.pages) == 2
+    assert layout.kind == "html"
+    assert_covered(layout)
+
+
 def test_a_contents_list_is_furniture_and_its_links_lead_to_their_targets() -> None:
     rows = "".join(
         f'<tr><td><a href="#i{n}">Item {n}.</a></td><td>Subject {n}</td><td>{n * 3}</td></tr>' for n in range(1, 6)
