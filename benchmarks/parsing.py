@@ -1,7 +1,7 @@
 """Parsing: pages/s, peak memory and seconds per file, beside raw pypdfium2, pdfplumber, unstructured fast.
 
 Prints a table and writes .bench/parsing.json. Each measurement runs in a process of its own on real filings, after one
-page to warm up, and is skipped with a note where the filings or the peer are absent. Run with `make bench-parsing`. Peers
+page to warm up, and is skipped with a note where filings or peer are absent. Run with `make bench-parsing`. Peers
 that live in another folder are found with `--peers FOLDER`; `--pages N` sets how many pages the slow peers get (their
 pages/s is of those pages).
 """

@@ -1,4 +1,4 @@
-"""What every reader's layout must keep: elements in order, nothing outside them but white space, ranges inside the text."""
+"""What every layout must keep: elements in order, nothing outside them but white space, ranges inside the text."""
 
 from finrag_pipelines.parsing.model import Layout, Table
 

@@ -49,9 +49,14 @@ class Figure:
     column: int = 0
 
 
+def without_notes(label: str) -> str:
+    """Return a row label without the marks of its footnotes."""
+    return " ".join(_NOTE.sub(" ", label).split())
+
+
 def label_key(label: str) -> str:
     """Fold a row label for look-up: no case, notes, punctuation or trailing colon."""
-    folded = normal(_NOTE.sub(" ", label)).replace("'", "").replace("&", " and ")
+    folded = normal(without_notes(label)).replace("'", "").replace("&", " and ")
     return " ".join(re.sub(r"[^\w]+", " ", folded).split())
 
 

@@ -134,6 +134,11 @@ def _accounting(digits: str, unit: str | None) -> bool:
     return unit is not None or "," in digits or "." in digits or len(digits) == 3
 
 
+def states_figure(text: str) -> bool:
+    """Tell whether a text states a figure: a number with unit, scale, separator or decimals, not only a date."""
+    return any(one.unit or one.scaled or "," in one.printed or "." in one.printed for one in amounts(text))
+
+
 _COMPATIBLE = {
     "points": {"points", "percent", "bps"},
     "percent": {"percent", "points"},

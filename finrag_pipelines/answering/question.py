@@ -238,8 +238,9 @@ def _qualifiers(folded: str, ratio: str | None, named: tuple[str, ...], scope: s
     found = [stem(one) for one in text.split() if one in _VARIANTS and f" {one} " not in f" {hit} "]
     before = text[:place].split()
     tail = before[-4:]
-    if "on" in tail and all(not (set(content_stems(one)) - scope) for one in tail[tail.index("on") :]):
-        before = before[: len(before) - len(tail) + tail.index("on")]  # "the effect of X on the measure": X narrows it
+    place = tail.index("on") if "on" in tail else 0
+    if place and tail[place - 1] in _EFFECTS and all(not (set(content_stems(one)) - scope) for one in tail[place:]):
+        before = before[: len(before) - len(tail) + place]  # "the effect of X on the measure": X narrows it
         while before and (stem(before[-1]) in _EMPTY or not content_stems(before[-1])):
             before.pop()
     for word in reversed(before):
@@ -248,6 +249,11 @@ def _qualifiers(folded: str, ratio: str | None, named: tuple[str, ...], scope: s
             break
         found += [one for one in parts if one not in _EMPTY and "-" not in one]
     return tuple(sorted(set(found)))
+
+
+_EFFECTS = frozenset(
+    ["effect", "effects", "impact", "impacts", "influence", "pressure", "headwind", "headwinds", "burden", "drag"]
+)
 
 
 def _longest(table: str, rows: dict, folded: str) -> str | None:

@@ -4,7 +4,7 @@ Retrieval ranks passages by topic; a figure for a formula is better found where 
 delivered, recorded and cited like any other fragment, and comes only from documents that the principal may read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -48,7 +48,15 @@ class StatementFinder:
         `preferred` is the period of the filing to look into first, so that all operands come from one document.
         """
         for entry in self._ordered(company, period, preferred):
-            located = self._in_document(entry, measure, period)
+            located = self._in_document(entry, period, lambda one: label_fit(one, measure), measure.statement)
+            if located is not None:
+                return located
+        return None
+
+    def find_label(self, fit: Callable[[Figure], float], company: str, period: str) -> Located | None:
+        """Return the row of `company` whose label fits exactly, by `fit`, or None where none does or they disagree."""
+        for entry in self._ordered(company, period, None):
+            located = self._in_document(entry, period, fit, "any")
             if located is not None:
                 return located
         return None
@@ -66,17 +74,19 @@ class StatementFinder:
         later = [one for one in mine if one.period in wanted or (one.period or "")[-4:] >= period[-4:]]
         return sorted(later, key=place)[:4]
 
-    def _in_document(self, entry: ManifestEntry, measure: Measure, period: str) -> Located | None:
+    def _in_document(
+        self, entry: ManifestEntry, period: str, fit_of: Callable[[Figure], float], statement: str
+    ) -> Located | None:
         fits = [
             (fit, figure)
             for figure in self._documents.figures(entry.representation_id)
-            if period_agrees(figure, period) and (fit := label_fit(figure, measure)) >= ENOUGH
+            if period_agrees(figure, period) and (fit := fit_of(figure)) >= ENOUGH
         ]
         if not fits:
             return None
         top = max(fit for fit, _ in fits)
         best = [figure for fit, figure in fits if fit == top]
-        in_statement = measure.statement != "any" and best[0].statement == measure.statement
+        in_statement = statement != "any" and best[0].statement == statement
         if not in_statement and len({figure.value for figure in best}) > 1:
             return None  # several tables outside the statements disagree: none of them is the figure
         for figure in best:

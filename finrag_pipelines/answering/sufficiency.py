@@ -11,12 +11,13 @@ from finrag_pipelines.answering.extractive import Findings
 from finrag_pipelines.answering.gates import covers, pair_text
 from finrag_pipelines.answering.measured import Measured, compute
 from finrag_pipelines.answering.model import Delivered, Support
-from finrag_pipelines.answering.numbers import amounts
+from finrag_pipelines.answering.numbers import states_figure
 from finrag_pipelines.answering.question import Ask, measures, ratios
 from finrag_pipelines.answering.statements import ENOUGH, StatementFinder
 from finrag_pipelines.answering.support import (
     NOT_DISCLOSED,
     SUPERLATIVES,
+    exact_label_fit,
     not_disclosed,
     passage_supports,
     row_support,
@@ -88,15 +89,20 @@ class Evidence:
         found: list[Findings] = []
         for company in dict.fromkeys(pair.company for pair in pairs):
             periods = sorted({one.period for one in pairs if one.company == company and one.period})
-            pair = Pair(company, periods[-1] if periods else None)
-            one = self._stated_row(pair) if self.ask.over_time is None else None
-            found.append(one or self._computed(pair, periods))
+            if self.ask.over_time is None and self.ask.wants_change and len(periods) > 1:
+                found += [self._ratio_of(Pair(company, one), [one]) for one in periods]
+            else:
+                found.append(self._ratio_of(Pair(company, periods[-1] if periods else None), periods))
         if all(one.measured for one in found) or self.ask.superlative:
             return found  # which is highest cannot be told from a part of them
         passages = [self._told(pair) if self.ask.ratio else self._for_pair(pair) for pair in pairs]
         if self.ask.kind == "yes_no" or all(one.measured or one.passages for one in passages):
             return passages
         return found
+
+    def _ratio_of(self, pair: Pair, periods: list[str]) -> Findings:
+        stated = self._stated_row(pair) if self.ask.over_time is None else None
+        return stated or self._computed(pair, periods)
 
     def _told(self, pair: Pair) -> Findings:
         """Return the passages that state a ratio in words; its line items alone would not answer."""
@@ -130,6 +136,9 @@ class Evidence:
         ask = self.ask
         if ask.kind in ("amount", "ratio"):
             return self._amount(pair)
+        asks_what = normal(ask.question).startswith("what")
+        if asks_what and ask.kind in ("what", "list") and (row := self._labelled(pair)):
+            return Findings(pair, (Measured((row,)),))
         stated = self._rows(pair)[0] if ask.kind == "yes_no" and ask.measures and not ask.wants_change else []
         if stated:
             return Findings(pair, tuple(stated))
@@ -157,12 +166,24 @@ class Evidence:
         if found:
             return Findings(pair, tuple(found), missing=tuple(missing))
         rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, None)
-        if rows:
-            return Findings(pair, (Measured((rows[0],)),))
+        row = self._labelled(pair) or (rows[0] if rows else None)
+        if row is not None:
+            return Findings(pair, (Measured((row,)),))
         passages = self._passages(pair, with_number=True)
         if passages:
             return Findings(pair, passages=passages[:2])
         return Findings(pair, missing=tuple(missing) or (f"{pair_text(pair)}: {self._wanted()}",))
+
+    def _labelled(self, pair: Pair) -> Support | None:
+        """Return the row of the pair's documents whose label is the topic itself, word for word, or None."""
+        if self._finder is None or not pair.company or not pair.period:
+            return None
+        located = self._finder.find_label(
+            lambda one: exact_label_fit(one, self.ask, self.plan), pair.company, pair.period
+        )
+        if located is None:
+            return None
+        return row_support(located.figure, self._deliver(located.fragment, pair), self.documents, located.fit, pair)
 
     def _undated(self, key: str, pair: Pair) -> Support | None:
         """Return the row of the newest period among the deliveries, where the question names no period."""
@@ -178,7 +199,7 @@ class Evidence:
             least = LEAST_COVERAGE_UNSCOPED
         kept = [one for one in supports if one.coverage >= least and not NOT_DISCLOSED.first(normal(one.quote))]
         if with_number:
-            kept = [one for one in kept if any(not number.year_like for number in amounts(one.quote))]
+            kept = [one for one in kept if states_figure(one.quote)]
         if ask.kind == "reason":
             kept = [one for one in kept if one.reason]
         if ask.superlative:  # only a passage that ranks says what is highest; others leave it to the reader

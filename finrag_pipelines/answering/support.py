@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from finrag_pipelines.answering.documents import Documents, Figure, is_whole
 from finrag_pipelines.answering.mentions import DOWN, UP
 from finrag_pipelines.answering.model import Delivered, Support
-from finrag_pipelines.answering.numbers import amounts
+from finrag_pipelines.answering.numbers import amounts, states_figure
 from finrag_pipelines.answering.question import Ask, Measure, measure_phrases
 from finrag_pipelines.answering.words import Phrases, content_stems, normal, phrases, sentences, stem, word_list
 from finrag_pipelines.chunking.model import Fragment
@@ -184,7 +184,7 @@ def _fit(ask: Ask, pair: Pair, one: Delivered, quote: str, reason: bool) -> floa
         score += 0.2
     if pair.period and fragment.period == pair.period:
         score += 0.4
-    if any(not number.year_like for number in amounts(quote)):
+    if states_figure(quote):
         score += 0.1
     if ask.wants_change and (UP.first(folded) or DOWN.first(folded) or COMPARED.first(folded)):
         score += 0.15
@@ -240,7 +240,7 @@ def row_support(figure: Figure, one: Delivered, documents: Documents, fit: float
 def period_agrees(figure: Figure, period: str) -> bool:
     """Tell whether a figure is stated for a period: its own label; a year-end balance serves the year and its Q4."""
     if figure.period == period:
-        return figure.duration != "ytd"
+        return period.endswith("YTD") or figure.duration != "ytd"
     if figure.period is None or figure.duration != "instant":
         return False
     return year_end_labels(figure.period) == year_end_labels(period)
@@ -258,6 +258,12 @@ def unqualified(figure: Figure, ask: Ask) -> float:
     stems = set(content_stems(said))
     lacking = sum(weight(one) for one in ask.qualifiers if one not in stems)
     return 1.0 if lacking >= 1.0 else 0.0
+
+
+def exact_label_fit(figure: Figure, ask: Ask, plan: Plan) -> float:
+    """Return 1 where a row's label says the topic of the question and nothing else, on a column of the whole."""
+    label = {one for one in content_stems(figure.label) if "-" not in one}
+    return float(bool(label) and label == set(Topic(ask, plan).stems) and is_whole(figure))
 
 
 def label_fit(figure: Figure, measure: Measure) -> float:
@@ -289,6 +295,8 @@ def _is_kind(figure: Figure, measure: Measure) -> bool:
     per_share = (figure.unit or "").endswith("/share")
     if per_share != measure.key.startswith("eps"):
         return False
+    if figure.unit == "percent" and measure.statement != "any":
+        return False  # a share of revenue is not the line item
     others = "attributable to" in figure.key and "noncontrolling" in figure.key.split("attributable to", 1)[1]
     return not others
 

@@ -2,7 +2,7 @@
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from finrag_pipelines.answering.documents import Documents, Figure
+from finrag_pipelines.answering.documents import Documents, Figure, without_notes
 from finrag_pipelines.answering.model import Support
 from finrag_pipelines.chunking.model import Fragment
 
@@ -74,7 +74,7 @@ def figure_sentence(support: Support, documents: Documents) -> str:
     """Return the sentence that states a table row: whose, where, label, value with unit, period."""
     figure = support.figure
     assert figure is not None
-    label = figure.label.rstrip(":")
+    label = without_notes(figure.label).rstrip(":")
     total = figure.key.startswith(("total ", "net cash", "cash provided", "net income", "net earnings"))
     under = f" ({figure.path[-1].rstrip(':')})" if figure.path and figure.path[-1] and not total else ""
     period = figure.period or support.delivered.fragment.period or ""

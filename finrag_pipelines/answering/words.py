@@ -112,7 +112,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     piece = text[start:end]
-    lead = len(piece) - len(piece.lstrip())
+    lead = len(piece) - len(piece.lstrip(" \t\n\r\f\v\u00a0•·▪◦●–-"))
     tail = len(piece.rstrip())
     if tail > lead:
         yield start + lead, start + tail

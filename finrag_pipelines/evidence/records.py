@@ -5,13 +5,12 @@ sha256(salt + text), and salt and text stand beside the record. An erasure blank
 """
 
 import dataclasses
-import hashlib
 import json
 import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
-from finrag_pipelines.storage import canonical_json, sha256_bytes
+from finrag_pipelines.storage import canonical_json, sha256_bytes, sha256_text
 
 GENESIS = "0" * 64  # what the first record names as its predecessor
 ERASED = "[erased]"  # what stands where a text was erased
@@ -167,9 +166,9 @@ class Refusal:
 class AnswerRecord:
     """Everything behind one answer or refusal. `answer_id` is the run id and the number of the question in the run.
 
-    `configuration` is the hash of `settings`, the configuration as JSON. `missing` is a sorted tuple; `rule_digests` are
-    `name=sha256` of each rule set that decided. Identities, `asked_at` and `timings_ms` are no part of the canonical
-    projection.
+    `configuration` is the hash of `settings`, the configuration as JSON. `missing` is a sorted tuple; `rule_digests`
+    are `name=sha256` of each rule set that decided. Identities, `asked_at` and `timings_ms` are no part of the
+    canonical projection.
     """
 
     decision: str
@@ -253,7 +252,7 @@ def _plain(value: Any) -> Any:
 
 def commitment(salt: str, text: str) -> str:
     """Return the hash that stands for `text` in a record. `salt` is 32 hex digits, random per text."""
-    return hashlib.sha256(bytes.fromhex(salt) + text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256_text(salt + text)
 
 
 def _text_fields(record: AnswerRecord) -> list[tuple[str, str]]:

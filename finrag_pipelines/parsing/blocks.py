@@ -1,5 +1,6 @@
-"""From the lines of pages to a layout: paragraphs, titles and list items are put together, tables built, offsets given."""
+"""From the lines of pages to a layout: paragraphs, titles, list items and tables are put together, offsets given."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -128,8 +129,8 @@ def _last_text(blocks: Sequence[Block]) -> Block | None:
 
 
 _GENERAL = re.compile(
-    r"\b(?:tabular|all) (?:dollars?|dollar amounts|amounts|data|figures)\b|\bunless (?:otherwise )?(?:noted|stated|indicated)\b"
-    r"|\bexcept (?:as|where) (?:otherwise )?(?:noted|stated|indicated)\b|\bamounts are (?:presented|stated|expressed) in\b"
+    r"\b(?:tabular|all) (?:dollars?|dollar amounts|amounts|data|figures)\b|\bunless (?:otherwise )?(?:noted|stated|indicated)\b"  # noqa: E501
+    r"|\bexcept (?:as|where) (?:otherwise )?(?:noted|stated|indicated)\b|\bamounts are (?:presented|stated|expressed) in\b"  # noqa: E501
     r"|\b(?:tables|statements) (?:and discussion )?(?:are|is) (?:presented|stated|expressed) in\b",
     re.I,
 )
@@ -196,7 +197,7 @@ class _Shape(NamedTuple):
         rights = sorted(line.x1 for line in lines)
         lefts = sorted(line.x0 for line in lines)
         steps = Counter(
-            round(a.y - b.y, 1) for a, b in zip(lines, lines[1:], strict=False) if 0.5 * size < a.y - b.y < 1.8 * size
+            round(a.y - b.y, 1) for a, b in itertools.pairwise(lines) if 0.5 * size < a.y - b.y < 1.8 * size
         )
         leading = min(steps.items(), key=lambda item: (-item[1], item[0]))[0] if steps else 1.2 * size
         return cls(size, bold, lefts[len(lefts) // 10], rights[int(len(rights) * 0.95)], leading)

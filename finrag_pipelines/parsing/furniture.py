@@ -1,5 +1,6 @@
 """What a page carries beside its text: running headers and footers, page numbers, contents lists."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -27,14 +28,14 @@ _LEADER = re.compile(
 )
 _ENTRY = re.compile(r"(?P<label>\S.*?)[\s.…·_]+(?:[A-Z]{1,2}[-–])?(?P<number>\d{1,3})(?:\s*[-–,]\s*\d{1,3})*\s*$")
 _CONTENTS = re.compile(
-    r"\s*(?:table of contents|contents|index(?: to .{3,80})?|page(?: no\.?| number)?s?|目\s*录|form 10-[kq] cross.?reference index)\s*$",
+    r"\s*(?:table of contents|contents|index(?: to .{3,80})?|page(?: no\.?| number)?s?|目\s*录|form 10-[kq] cross.?reference index)\s*$",  # noqa: E501
     re.I,
 )
 
 
 _HEADS = re.compile(
-    r"\bstatements? of (?:[a-z']+ ){0,3}(?:operations|income|earnings|cash|equity|financial|comprehensive)\b|\bbalance sheets?\b|"
-    r"\b(?:years?|months?|quarters?|weeks?|periods?) ended\b|^\W*(?:in |\$ in |dollars in |amounts in )?(?:millions|thousands|billions)\b"
+    r"\bstatements? of (?:[a-z']+ ){0,3}(?:operations|income|earnings|cash|equity|financial|comprehensive)\b|\bbalance sheets?\b|"  # noqa: E501
+    r"\b(?:years?|months?|quarters?|weeks?|periods?) ended\b|^\W*(?:in |\$ in |dollars in |amounts in )?(?:millions|thousands|billions)\b"  # noqa: E501
     r"|\((?:in|\$|dollars|amounts)[^()]*(?:millions|thousands|billions)|\b(?:19|20)\d\d\s+(?:19|20)\d\d\b"
     r"|^\W*(?:january|february|march|april|may|june|july|august|september|october|november|december)\s+\d{1,2},?\W*(?:20\d\d\W*)?$",
     re.I,
@@ -137,7 +138,7 @@ def _label_pages(
     needed = 1 if len(pages) == 1 else 2 if len(pages) < 8 else 3
     labels: list[str | None] = []
     chosen: list[_Candidate | None] = []
-    for index, found in enumerate(candidates):
+    for found in candidates:
         good = [c for c in found if steps[c.edge, c.style, c.offset] >= (needed if c.alone else max(needed, 2))]
         if not good:
             chosen.append(None)
@@ -218,14 +219,13 @@ def _mark_contents(lines: Sequence[Line], kinds: list[ElementKind | None], pages
             (match := _ENTRY.match(text))
             and any(ch.isalpha() for ch in match["label"])
             and int(match["number"]) <= pages + 60
-        ):
-            if not line.words or _apart(line):
-                entries.append((i, int(match["number"])))
-                items += ITEM_HEADING.match(text) is not None
+        ) and (not line.words or _apart(line)):
+            entries.append((i, int(match["number"])))
+            items += ITEM_HEADING.match(text) is not None
     if len(entries) < 4:
         return
     numbers = [number for _, number in entries if number is not None]
-    rising = sum(b >= a for a, b in zip(numbers, numbers[1:], strict=False))
+    rising = sum(b >= a for a, b in itertools.pairwise(numbers))
     orderly = len(numbers) > 3 and rising >= 0.85 * (len(numbers) - 1) and max(numbers) > numbers[0]
     listed = leaders >= 4 and leaders >= 0.6 * len(entries) and orderly
     named = items >= 4 or (titled is not None and titled <= entries[0][0])

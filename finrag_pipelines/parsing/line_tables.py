@@ -25,7 +25,7 @@ _MARK = re.compile(r"\((?:\w|\d{1,2}|i{1,3})\)")
 _YEAR = re.compile(r"(?:FY|F|CY)?(?:19|20)\d\d[EA]?(?:\(\w\))?[*,]?|[12]Q'?\d\d|Q[1-4]'?(?:\d\d)?")
 _DATE = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-](?:\d{2}|\d{4})|\d{4}[/.-]\d{1,2}[/.-]\d{1,2}")
 _PERIOD_WORDS = re.compile(
-    r"\b(?:months?|weeks?|quarters?|years?|fiscal|ended|ending|as of|at|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?"
+    r"\b(?:months?|weeks?|quarters?|years?|fiscal|ended|ending|as of|at|jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?"  # noqa: E501
     r"|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|unaudited|change|increase|decrease|total|q[1-4])\b"
     r"|年|月|季|期|同比|增减",
     re.I,
@@ -41,7 +41,7 @@ _FIGURE = re.compile(r"\d|[-–—−]\s*[)%]?\s*$|N/?[MA]|[Ff]lat|n[./]?[ma]|ni
 _UNAUDITED = re.compile(r"\(?unaudited\)?", re.I)
 _LEADERS = re.compile(r"(?:\s*\.){3,}\s*$|[\s.·…_]+$")
 _SPREADS = re.compile(
-    r"\b(?:months?|weeks?|quarters?|years?|fiscal|ended|ending|as of|periods?|(?:19|20)\d\d|january|february|march|april|june"
+    r"\b(?:months?|weeks?|quarters?|years?|fiscal|ended|ending|as of|periods?|(?:19|20)\d\d|january|february|march|april|june"  # noqa: E501
     r"|july|august|september|october|november|december)\b|年|期",
     re.I,
 )
@@ -76,7 +76,7 @@ class GridRow(NamedTuple):
 
 @dataclass
 class Grid:
-    """A table before its text has offsets: which lines of the page are header, which are rows, and what the columns are."""
+    """A table before its text has offsets: which lines of the page are header, which are rows, and its columns."""
 
     first: int
     last: int
@@ -95,8 +95,8 @@ def trailing_values(line: Line) -> list[Value]:
     """
     if not line.words or not _FIGURE.search(line.text):
         return []
-    words = tuple(word for word in line.words if not word.raised)
-    if not words:
+    words: tuple[Word, ...] = tuple(word for word in line.words if not word.raised)
+    if len(words) == 0:
         return []
     stop = _before_remark(line, words) if not _is_value_word(line.text, words[-1]) else len(words)
     words = words[:stop]
@@ -105,7 +105,7 @@ def trailing_values(line: Line) -> list[Value]:
         first -= 1
     while first < len(words) and _CLOSE.fullmatch(_of(line, words[first])):
         first += 1
-    # What stands an ordinary space after a word is part of the label: "Notes 15 and 16", "December 27, 2014", "net (2)".
+    # What stands an ordinary space after a word is part of the label: "Notes 15 and 16", "December 27, 2014", "net (2)".  # noqa: E501
     while 0 < first < len(words) and words[first].x0 - words[first - 1].x1 < 1.75 * line.space:
         first += 1
     if first == 0 and len(words) > 3:
@@ -117,7 +117,7 @@ def trailing_values(line: Line) -> list[Value]:
     pending: Word | None = None
     for word in words[first:]:
         text = _of(line, word)
-        if _SIGN.fullmatch(text) and word is not words[-1]:
+        if _SIGN.fullmatch(text) and word is not words[len(words) - 1]:
             pending = pending or word
         elif values and not pending and _CLOSE.fullmatch(text):
             last = values[-1]

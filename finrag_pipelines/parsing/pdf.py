@@ -32,7 +32,7 @@ _DIGIT = re.compile(r"\d")
 # PDFium takes the second of two overlapping f for a shadow of the first, drops it, and puts a space into the gap.
 _DROPPED_F = re.compile(
     r"\b(?:af (?=ect|iliat|ord|irm|ix|luent)|ef (?=ect|ort|icien|luent)|dif (?=er|icult|us)|suf (?=er|icien)"
-    r"|of (?=ic(?:e|ial)|er(?:s|ed|ing|ings|or|ors)?\b|set(?:s|ting)?\b|shore)|buf (?=er)|cof (?=ee)|traf (?=ic)|staf (?=ing|ed)"
+    r"|of (?=ic(?:e|ial)|er(?:s|ed|ing|ings|or|ors)?\b|set(?:s|ting)?\b|shore)|buf (?=er)|cof (?=ee)|traf (?=ic)|staf (?=ing|ed)"  # noqa: E501
     r"|tarif (?=s\b)|plaintif (?=s\b)|layof (?=s\b)|write-?of (?=s\b)|payof (?=s\b)|of (?=-(?:balance|set)))",
     re.IGNORECASE,
 )
@@ -262,12 +262,16 @@ class _Reader:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """The words of a line; of a label before figures only its last word apart, since only gaps before figures matter."""
+    """The words of a line; of a label before figures only its last word apart, since only gaps before figures matter."""  # noqa: E501
     spans = [match.span() for match in WORD.finditer(text)]
     tail = len(spans)
     while tail and not any(ch.isalpha() for ch in text[spans[tail - 1][0] : spans[tail - 1][1]]):
         tail -= 1
-    if 4 < tail < len(spans) and _FIGURE.search(text, spans[tail][0]) and not _DIGIT.search(text, 0, spans[tail - 1][1]):
+    if (
+        4 < tail < len(spans)
+        and _FIGURE.search(text, spans[tail][0])
+        and not _DIGIT.search(text, 0, spans[tail - 1][1])
+    ):
         return [(spans[0][0], spans[tail - 2][1]), *spans[tail - 1 :]]
     return spans
 

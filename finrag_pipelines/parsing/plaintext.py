@@ -49,9 +49,10 @@ def _decoded(content: bytes) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         # A single broken sequence in a long UTF-8 text is damage, not another encoding.
-        if error.start > 0 and (text := content.decode("utf-8", errors="replace")).count("�") <= len(content) // 5000:
-            if len(re.findall(r"[^\x00-\x7f�]", text)) > 4 * text.count("�"):
-                return text
+        text = content.decode("utf-8", errors="replace") if error.start > 0 else ""
+        broken = text.count("�")
+        if text and broken <= len(content) // 5000 and len(re.findall(r"[^\x00-\x7f�]", text)) > 4 * broken:
+            return text
     try:
         text = content.decode("gb18030")
         chinese = _CJK.findall(text)

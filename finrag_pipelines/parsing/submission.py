@@ -178,7 +178,7 @@ def belongs_to_text(document: SubmissionDocument, form: str) -> bool:
     base = form.upper().split("/")[0]
     if base in ("8-K", "6-K", "8-K12B"):
         return exhibit.startswith("EX-99")
-    if base.startswith("10-K") or base.startswith("10K"):
+    if base.startswith(("10-K", "10K")):
         return exhibit == "EX-13" or exhibit.startswith("EX-13.")
     return False
 

@@ -32,7 +32,7 @@ _CURRENCY_WORDS = (
 _SIGN = "|".join(re.escape(sign) for sign in sorted(_CURRENCIES, key=len, reverse=True))
 _CURRENCY = re.compile(rf"(?<![A-Za-z])(?:{_SIGN})(?:(?<![A-Za-z])|(?![A-Za-z]))")
 
-_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−﹣－─", "-") | {" ": " ", " ": " ", " ": " ", " ": " "})
+_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−﹣－─", "-") | {" ": " "})
 _FULLWIDTH = str.maketrans({chr(0xFF01 + i): chr(0x21 + i) for i in range(94)})
 _NOTES = re.compile(
     r"(?:[*†‡§¶#¹²³⁰⁴⁵⁶⁷⁸⁹]+|\s*\[\w{1,2}\]|(?<=[\d)%])\s*\((?:[a-z]|\d{1,2}|i{1,3}|iv|vi{0,3})\))+$", re.I
@@ -82,10 +82,9 @@ def parse_amount(text: str) -> tuple[Decimal, int] | None:
     if not raw or (signs > 1 and len(raw) < 2):
         return None
     scale = 0
-    if match := _WORD_SCALE.search(raw):
-        if match.start() and (raw[match.start() - 1].isdigit() or raw[match.start() - 1] in ")."):
-            scale = _SCALES[match[1].lower()]
-            raw = raw[: match.start()]
+    if (match := _WORD_SCALE.search(raw)) and match.start() and raw[match.start() - 1] in "0123456789).":
+        scale = _SCALES[match[1].lower()]
+        raw = raw[: match.start()]
     return None if (number := _signed(raw)) is None else (number, scale)
 
 
@@ -145,8 +144,8 @@ class Units:
     """What a units line states: `scale` is a power of ten (6 for millions), `currency` an ISO code or None.
 
     `excepted` names what the scale does not apply to: `per_share`, `shares`, `percent`, `ratios`, `other`.
-    `share_scale` is the scale of share counts where it is stated apart. `percent` says that the figures are percentages.
-    `text` is the part of the line that states all this.
+    `share_scale` is the scale of share counts where it is stated apart. `percent` says that the figures are
+    percentages. `text` is the part of the line that states all this.
     """
 
     scale: int = 0
@@ -161,12 +160,12 @@ _SCALE_WORD = r"(hundreds?|thousands?|millions?|billions?|trillions?|lakhs?|cror
 _SIGNS = r"(?:US|U\.S\.|C|CA|A|HK|NT|S|NZ|R)?[$£€¥₹]"
 _UNIT_PATTERNS = (
     # "in millions", "amounts expressed in thousands of U.S. dollars", "$ in billions", "in $ millions"
-    re.compile(rf"\b(?:in|of)\s+(?:{_SIGNS}\s?|(?:[a-z.]+\s+)?dollars,? in )?(?:RMB|USD|EUR|GBP|CHF|INR|Rs\.?)?\s?{_SCALE_WORD}\b", re.I),
-    re.compile(rf"{_SIGNS}\s?[\(\s]?(000'?s?|millions?|billions?|thousands?|mm|mn|bn|m|b|k|crores?|lakhs?)\b(?!\w)", re.I),
-    re.compile(r"\b(?:RMB|HKD|USD|EUR|GBP|CHF|CNY|INR|NT\$)\s?[’'`]?\s?(000'?s?|millions?|billions?|thousands?|mn|bn|m|crores?|lakhs?)\b", re.I),
+    re.compile(rf"\b(?:in|of)\s+(?:{_SIGNS}\s?|(?:[a-z.]+\s+)?dollars,? in )?(?:RMB|USD|EUR|GBP|CHF|INR|Rs\.?)?\s?{_SCALE_WORD}\b", re.I),  # noqa: E501
+    re.compile(rf"{_SIGNS}\s?[\(\s]?(000'?s?|millions?|billions?|thousands?|mm|mn|bn|m|b|k|crores?|lakhs?)\b(?!\w)", re.I),  # noqa: E501
+    re.compile(r"\b(?:RMB|HKD|USD|EUR|GBP|CHF|CNY|INR|NT\$)\s?[’'`]?\s?(000'?s?|millions?|billions?|thousands?|mn|bn|m|crores?|lakhs?)\b", re.I),  # noqa: E501
     re.compile(r"(?<![\d,.$])\(?\$?\s?[’'`]?(000)[’'`]?s?(?:\s+omitted\b|\s*\)|\s*$)", re.I),
     re.compile(r"\b(thousands|millions|billions)(?: of (?:u\.?s\.? )?(?:dollars|euros?|shares|yen|pounds))\b", re.I),
-    re.compile(r"^\W*(thousands|millions|billions)\W*$|^\W*(?:dollars? )?(thousands|millions|billions)(?=,? except)", re.I),
+    re.compile(r"^\W*(thousands|millions|billions)\W*$|^\W*(?:dollars? )?(thousands|millions|billions)(?=,? except)", re.I),  # noqa: E501
     re.compile(r"(百万|百萬|千万|千|万|萬|亿|億)(?:元|美元|人民币|港元|股)"),
 )  # fmt: skip
 _MAY_STATE = re.compile(
@@ -175,7 +174,7 @@ _MAY_STATE = re.compile(
 )
 _PLAIN_UNIT = re.compile(r"单位[:：]?\s?(?:人民币)?元|\bin (?:whole )?(?:u\.?s\.? )?dollars\b|\bactual dollars\b", re.I)
 _SHARES_APART = (
-    re.compile(rf"(?:shares?|share (?:amounts|data|information|counts))[^.;()]{{0,60}}?\b(?:in|reflected in)\s+{_SCALE_WORD}", re.I),
+    re.compile(rf"(?:shares?|share (?:amounts|data|information|counts))[^.;()]{{0,60}}?\b(?:in|reflected in)\s+{_SCALE_WORD}", re.I),  # noqa: E501
     re.compile(rf"\b{_SCALE_WORD} of shares\b", re.I),
 )  # fmt: skip
 _EXCEPT = re.compile(r"\b(?:except|excluding|other than|unless)\b(.*)", re.I | re.S)
@@ -249,7 +248,7 @@ def _first(text: str) -> int:
 
 
 _SHARE_COUNT = re.compile(
-    r"\bshares?\s+(?:used in|outstanding|issued|authorized|repurchased|purchased|used|granted|vested|awarded|forfeited)\b"
+    r"\bshares?\s+(?:used in|outstanding|issued|authorized|repurchased|purchased|used|granted|vested|awarded|forfeited)\b"  # noqa: E501
     r"|\b(?:number|weighted[- ]average(?: number)?(?: of)?|average|total|dilutive|diluted|basic|outstanding|treasury)"
     r"[a-z ,-]{0,40}\bshares\b(?!.{0,30}\b(?:cost|value|price|amount)\b)",
     re.I,
@@ -271,7 +270,7 @@ _PERCENT_LABEL = re.compile(
 def cell_unit(
     raw: str, label: str, header: str, units: Units | None, path: tuple[str, ...] = (), currency: str | None = None
 ) -> tuple[str | None, int]:
-    """Return unit and scale of one value from its own text, its row label and path, its column header and the units line.
+    """Return unit and scale of one value from its own text, its label and path, its column header and the units line.
 
     Units are `USD`, `USD/share`, `shares`, `percent`, … or None. `currency` is the one that the table's signs show.
     The nearest statement wins: the cell's own signs, then the label, then the labels above, then the header.

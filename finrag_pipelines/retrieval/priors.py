@@ -40,7 +40,8 @@ class Preference:
             factor *= SECTION
             reasons.append("section")
         elif self.sections and not section.startswith(_ITEMS):
-            factor *= SECTION**0.5  # a release or a call has no items, and is not to lose for that
+            # A call, a memo, a release have no items, and are not to lose for that.
+            factor *= SECTION**0.5 if section else SECTION
         return factor, tuple(reasons)
 
 
