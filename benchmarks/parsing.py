@@ -25,7 +25,7 @@ for page in document:
     page.get_textpage().get_text_range()
 """
 LAYOUT = """
-from finrag_pipelines.parsing.pdf import read_pdf
+from finrag_pipelines.parsing.readers.pdf import read_pdf
 read_pdf(content)
 """
 FRAGMENTS = """
@@ -51,7 +51,7 @@ assert elements, "unstructured returned no elements: is pikepdf installed?"
 UNSTRUCTURED_IMPORTS = """
 from unstructured.partition.pdf import partition_pdf
 try:
-    from finrag_pipelines.parsing.unstructured_offline import prepare_unstructured
+    from finrag_pipelines.parsing.readers.unstructured_offline import prepare_unstructured
     prepare_unstructured()
 except ImportError:
     pass
@@ -59,13 +59,16 @@ except ImportError:
 # What is measured: imports first, so that the time is that of the work alone.
 CONTESTANTS = {
     "raw pypdfium2": ("import pypdfium2", RAW, False),
-    "finrag: layout": ("from finrag_pipelines.parsing.pdf import read_pdf", LAYOUT, False),
+    "finrag: layout": ("from finrag_pipelines.parsing.readers.pdf import read_pdf", LAYOUT, False),
     "finrag: to fragments": (FRAGMENTS_IMPORTS, FRAGMENTS, False),
     "pdfplumber": ("import pdfplumber", PDFPLUMBER, True),
     "unstructured fast": (UNSTRUCTURED_IMPORTS, UNSTRUCTURED, True),
 }
 TEXT_CONTESTANTS = {
-    "finrag: layout": ("from finrag_pipelines.parsing.submission import read_submission", "read_submission(content)"),
+    "finrag: layout": (
+        "from finrag_pipelines.parsing.readers.submission import read_submission",
+        "read_submission(content)",
+    ),
     "finrag: to fragments": (FRAGMENTS_IMPORTS, FRAGMENTS),
 }
 HARNESS = """

@@ -1,8 +1,8 @@
 """The code location. The graph on one page:
 
-    source_filings -> document_versions -> text_representations -> fragments -> fragment_embeddings   (one per source)
-                                                                                      |
-                                             answers <- search_index <- corpus_manifest
+source_filings -> document_versions -> text_representations -> fragments -> fragment_embeddings   (one per source)
+                                                                                  |
+                                         answers <- search_index <- corpus_manifest
 """
 
 from finrag_pipelines.build import build_defs

@@ -30,13 +30,15 @@ FILES = (
     "PGR_10-Q_2024Q3.htm",
     "UNH_10-Q_2024Q3.htm",
     "HARBORLIGHT_announcement_2022-03-18.txt",
+    "HARBORLIGHT_announcement_2023-06-15.htm",
+    "HARBORLIGHT_announcement_2023-09-29.txt",
     "RESEARCH_memo_2026-05-06.docx",
 )
 
 
 @cache
 def sample_store() -> Store:
-    """A store with ten sample documents, published. Shared: tests must not change it."""
+    """A store with a dozen sample documents, published. Shared: tests must not change it."""
     folder = tempfile.mkdtemp(prefix="finrag-answering-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     store = Store(Path(folder))

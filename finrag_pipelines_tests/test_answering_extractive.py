@@ -95,6 +95,12 @@ def test_a_passage_on_the_subject_without_the_cause_is_not_enough() -> None:
     assert answer.deliveries != ()  # it was found and read, and does not say
 
 
+def test_what_a_later_notice_corrects_is_not_given_as_the_fact() -> None:
+    answer = ask("What is the management fee of the Harborlight Dividend Equity Fund after the changes of 2023?")
+    assert "The correct new management fee is 0.58 percent" in answer.answer
+    assert all("0.55" not in one.quote for one in answer.citations if one.source_id.endswith("2023-06-15"))
+
+
 def test_a_partial_answer_states_the_gap_first() -> None:
     question = "How did Coca-Cola describe consumer demand in Q1 2026 and in Q2 2026?"
     assert ask(question).refusal_code == "SCOPE.uncovered"

@@ -163,6 +163,20 @@ def test_the_database_mirrors_the_records_and_can_be_rebuilt_from_them(store: St
     assert quotes == [(QUOTE,)]
 
 
+def test_tables_of_an_older_version_are_made_anew_with_all_that_was_recorded(store: Store) -> None:
+    write_answers(store, "run-a", [record_citing(store)])
+    write_disclosure(store, DisclosureRow("run-a-0001", "public", 1, "2026-01-01T00:00:00+00:00", "shown", 1))
+    with database(store) as connection:
+        connection.execute("ALTER TABLE evidence.answers DROP COLUMN settings")
+    write_answers(store, "run-b", [refusal()])
+    assert verify(store) == []
+    with database(store) as connection:
+        counts = connection.execute(
+            "SELECT (SELECT count(*) FROM evidence.answers), (SELECT count(*) FROM evidence.disclosures)"
+        ).fetchone()
+    assert counts == (2, 1)
+
+
 def flipped(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1

@@ -116,7 +116,7 @@ def test_sidecars_principals_and_hidden_files_are_no_documents(tmp_path: Path) -
 )
 def test_a_sidecar_that_makes_no_sense_says_which_and_why(tmp_path: Path, content: str) -> None:
     (tmp_path / "x.htm.meta.json").write_text(content)
-    with pytest.raises(SidecarError, match="x.htm.meta.json"):
+    with pytest.raises(SidecarError, match=r"x\.htm\.meta\.json"):
         read_sidecar(tmp_path / "x.htm")
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from finrag_pipelines.parsing.html import read_html
 from finrag_pipelines.parsing.model import FURNITURE, Cell, ElementKind, Layout, Row, UnreadableError
+from finrag_pipelines.parsing.readers.html import read_html
 
 IXBRL = """<?xml version='1.0' encoding='ASCII'?>
 <html xmlns:ix="http://www.xbrl.org/2013/inlineXBRL"><head><title>abc-20250930</title></head><body>

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from finrag_pipelines.catalog.identity import Identity
-from finrag_pipelines.parsing.identity import identify, refusal_reason
+from finrag_pipelines.parsing.identity.identify import identify, refusal_reason
 from finrag_pipelines.parsing.model import Fact, Kind, Layout, UnreadableError
 from finrag_pipelines.parsing.parse import read_layout
-from finrag_pipelines.parsing.sniff import sniff
+from finrag_pipelines.parsing.readers.sniff import sniff
 
 
 def text_layout(text: str, kind: Kind = Kind.TEXT, **more: object) -> Layout:

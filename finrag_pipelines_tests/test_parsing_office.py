@@ -10,7 +10,7 @@ import pytest
 from docx import Document
 
 from finrag_pipelines.parsing.model import ElementKind, Layout, Row, UnreadableError
-from finrag_pipelines.parsing.office import read_docx, read_email, read_markdown
+from finrag_pipelines.parsing.readers.office import read_docx, read_email, read_markdown
 
 MARKDOWN = """---
 title: Commodity note
@@ -123,7 +123,7 @@ def test_a_word_memo_keeps_its_properties_elements_and_table() -> None:
 def test_the_pipeline_of_unstructured_is_still_where_it_is_replaced() -> None:
     from unstructured.nlp import tokenize
 
-    from finrag_pipelines.parsing.unstructured_offline import prepare_unstructured
+    from finrag_pipelines.parsing.readers.unstructured_offline import prepare_unstructured
 
     prepare_unstructured()
     assert tokenize.sent_tokenize("Costs rose. Prices followed.") == ["Costs rose.", "Prices followed."]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from finrag_pipelines.parsing.limits import Deadline
 from finrag_pipelines.parsing.model import ElementKind, Layout, UnreadableError
-from finrag_pipelines.parsing.pdf import read_pdf
+from finrag_pipelines.parsing.readers.limits import Deadline
+from finrag_pipelines.parsing.readers.pdf import read_pdf
 from finrag_pipelines_tests.layout_checks import check_cover, headers_of, rows_of
 
 canvas = pytest.importorskip("reportlab.pdfgen.canvas", reason="reportlab writes the PDFs of these tests")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from finrag_pipelines.parsing.model import ElementKind, UnreadableError
-from finrag_pipelines.parsing.plaintext import decode, read_text
-from finrag_pipelines.parsing.submission import read_submission, split_submission
+from finrag_pipelines.parsing.readers.plaintext import decode, read_text
+from finrag_pipelines.parsing.readers.submission import read_submission, split_submission
 from finrag_pipelines_tests.layout_checks import check_cover, headers_of, rows_of
 
 STATEMENT = """

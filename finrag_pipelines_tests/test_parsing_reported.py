@@ -7,7 +7,7 @@ import pytest
 
 from finrag_pipelines.catalog.identity import Identity
 from finrag_pipelines.catalog.periods import parse_label
-from finrag_pipelines.parsing.identity import identify
+from finrag_pipelines.parsing.identity.identify import identify
 from finrag_pipelines.parsing.model import Cell, Element, ElementKind, Fact, Kind, Layout, Row, Table
 from finrag_pipelines.parsing.parse import read_layout
 from finrag_pipelines.parsing.reported import annotate, calendar_of

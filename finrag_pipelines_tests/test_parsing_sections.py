@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from finrag_pipelines.parsing.item_numbers import canonical_number
 from finrag_pipelines.parsing.model import Element, ElementKind, Heading, Kind, Layout, Page, Section
-from finrag_pipelines.parsing.pointers import find_pointer
-from finrag_pipelines.parsing.sections import find_sections
+from finrag_pipelines.parsing.sections.find import find_sections
+from finrag_pipelines.parsing.sections.item_numbers import canonical_number
+from finrag_pipelines.parsing.sections.pointers import find_pointer
 
 LABELS = Path(__file__).with_name("section_labels.json")
 BODY = "Plain sentences say what there is to say about this matter, at some length and without any number.\n" * 12

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from finrag_pipelines.parsing.model import Kind, Layout, Turn, UnreadableError
-from finrag_pipelines.parsing.mojibake import repair_mojibake
-from finrag_pipelines.parsing.participants import Participant, role_of, same_person, with_credentials
-from finrag_pipelines.parsing.plaintext import layout_of_text
-from finrag_pipelines.parsing.transcripts import find_turns, is_transcript, read_json_transcript
+from finrag_pipelines.parsing.readers.mojibake import repair_mojibake
+from finrag_pipelines.parsing.readers.plaintext import layout_of_text
+from finrag_pipelines.parsing.speakers.participants import Participant, role_of, same_person, with_credentials
+from finrag_pipelines.parsing.speakers.turns import find_turns, is_transcript, read_json_transcript
 
 LISTED = """Northwind Foods, Inc. (NYSE:NWF) Q2 2024 Earnings Conference Call July 30, 2024 8:30 AM ET
 Company Participants
@@ -248,7 +248,7 @@ def test_each_layout_of_labels_gives_the_same_turns(layout: str) -> None:
 
 
 def test_web_pages_with_emphasized_names() -> None:
-    from finrag_pipelines.parsing.html import read_html
+    from finrag_pipelines.parsing.readers.html import read_html
 
     page = f"""<html><body><h1>Northwind Foods Q2 2024 Earnings Call Transcript</h1><h2>Prepared Remarks:</h2>
 <p><strong>Operator</strong></p><p>Good day and welcome to the call. {LONG}</p>

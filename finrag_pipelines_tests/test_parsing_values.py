@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from finrag_pipelines.parsing.values import cell_unit, currency_of, parse_amount, parse_number, parse_units
+from finrag_pipelines.parsing.tables.values import cell_unit, currency_of, parse_amount, parse_number, parse_units
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,10 @@ def test_equal_records_give_equal_bytes_whatever_their_order() -> None:
 def test_kill_9_between_write_and_rename_leaves_the_old_bytes(tmp_path: Path) -> None:
     path = tmp_path / "pointer"
     write_file(path, b"old")
-    code = f"from pathlib import Path; from finrag_pipelines.storage import write_file; write_file(Path({str(path)!r}), b'new')"
+    code = (
+        "from pathlib import Path; from finrag_pipelines.storage import write_file;"
+        f"write_file(Path({str(path)!r}), b'new')"
+    )
     killed = subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "FINRAG_CRASH_AT": "storage.before_rename"}
     )

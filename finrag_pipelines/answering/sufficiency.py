@@ -11,10 +11,11 @@ from finrag_pipelines.answering.extractive import Findings
 from finrag_pipelines.answering.gates import covers, pair_text
 from finrag_pipelines.answering.measured import Measured, compute
 from finrag_pipelines.answering.model import Delivered, Support
-from finrag_pipelines.answering.numbers import states_figure
+from finrag_pipelines.answering.numbers import amounts, states_figure
 from finrag_pipelines.answering.question import Ask, measures, ratios
 from finrag_pipelines.answering.statements import ENOUGH, StatementFinder
 from finrag_pipelines.answering.support import (
+    CORRECTION,
     NOT_DISCLOSED,
     SUPERLATIVES,
     exact_label_fit,
@@ -202,6 +203,7 @@ class Evidence:
             kept = [one for one in kept if states_figure(one.quote)]
         if ask.kind == "reason":
             kept = [one for one in kept if one.reason]
+        kept = _without_corrected(kept)
         if ask.superlative:  # only a passage that ranks says what is highest; others leave it to the reader
             kept = [one for one in kept if SUPERLATIVES.first(normal(one.quote))]
         if ask.wants_analyst:
@@ -224,6 +226,22 @@ class Evidence:
             for pair in pairs
             if not_disclosed(self.ask, self.plan, pair, self.delivered, self.documents) is not None
         )
+
+
+def _without_corrected(passages: Sequence[Support]) -> list[Support]:
+    """Leave out what a later document of the same issuer corrects: an older passage with a number that it names."""
+    corrections = [one for one in passages if CORRECTION.first(normal(one.quote))]
+
+    def corrected(one: Support) -> bool:
+        fragment, numbers = one.delivered.fragment, {number.value for number in amounts(one.quote)}
+        return any(
+            other.delivered.fragment.company == fragment.company
+            and (other.delivered.fragment.filed or "") > (fragment.filed or "9")
+            and numbers & {number.value for number in amounts(other.quote) if not number.year_like and number.unit}
+            for other in corrections
+        )
+
+    return [one for one in passages if not corrected(one)]
 
 
 def _both_voices(passages: Sequence[Support]) -> tuple[Support, ...]:

@@ -64,7 +64,9 @@ def check_log(store: Store) -> int:
     count = sum(1 for _ in read_entries(store))
     numbers = sorted(int(path.stem) for path in store.path(*FOLDER).glob("[0-9]*.json"))
     if numbers != list(range(1, count + 1)):
-        raise CatalogError(f"{store.path(*FOLDER)} has no entry {count + 1}, but later ones: the catalog log was altered")
+        raise CatalogError(
+            f"{store.path(*FOLDER)} has no entry {count + 1}, but later ones: the catalog log was altered"
+        )
     return count
 
 

@@ -52,12 +52,26 @@ def table_columns() -> dict[str, dict[str, str]]:
     return tables
 
 
-def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Create the evidence schema where it is absent."""
-    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-    for name, columns in table_columns().items():
+def create_tables(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Create the evidence schema where it is absent, and anew, empty, where its columns are those of another version.
+
+    Returns whether the tables are new, so that everything has to be loaded.
+    """
+    found = connection.execute(
+        "SELECT table_name, column_name FROM information_schema.columns "
+        "WHERE table_schema = ? ORDER BY table_name, ordinal_position",
+        [SCHEMA],
+    ).fetchall()
+    wanted = table_columns()
+    present = {name: [column for table, column in found if table == name] for name, _ in found}
+    if present == {name: list(columns) for name, columns in wanted.items()}:
+        return False
+    connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+    connection.execute(f"CREATE SCHEMA {SCHEMA}")
+    for name, columns in wanted.items():
         listed = ", ".join(f'"{column}" {sql_type}' for column, sql_type in columns.items())
-        connection.execute(f"CREATE TABLE IF NOT EXISTS {SCHEMA}.{name} ({listed})")
+        connection.execute(f"CREATE TABLE {SCHEMA}.{name} ({listed})")
+    return True
 
 
 def table_rows(sealed: Sealed) -> dict[str, list[tuple]]:

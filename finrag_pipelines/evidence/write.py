@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import duckdb
+
 from finrag_pipelines.evidence.records import GENESIS, AnswerRecord, DisclosureRow, Sealed, record_hash, seal, unseal
 from finrag_pipelines.evidence.tables import SCHEMA, create_tables, insert_rows, table_rows
 from finrag_pipelines.storage import Store, canonical_json, crash_point, create_file, sha256_bytes, write_file
@@ -158,7 +160,8 @@ def _load(store: Store, runs: dict[str, tuple[Sealed, ...]], head: Head | None) 
     loaded = list(runs)
     with database(store) as connection:
         connection.execute("BEGIN")
-        create_tables(connection)
+        if create_tables(connection):
+            _insert_disclosures(store, connection)
         present = {row[0] for row in connection.execute(f"SELECT run_id FROM {SCHEMA}.runs").fetchall()}
         if head is None or len(present | runs.keys()) != head.runs:
             missing = [one for one in run_ids(store) if one not in present and one not in runs]
@@ -171,6 +174,12 @@ def _load(store: Store, runs: dict[str, tuple[Sealed, ...]], head: Head | None) 
                 insert_rows(connection, {"runs": [_run_row(store, run_id, records)]})
         connection.execute("COMMIT")
     return sorted(loaded)
+
+
+def _insert_disclosures(store: Store, connection: duckdb.DuckDBPyConnection) -> None:
+    """Load all disclosures into tables that were just made."""
+    rows = [(sequence, found, *dataclasses.astuple(row)) for sequence, found, row in _read_disclosures(store)]
+    insert_rows(connection, {"disclosures": rows})
 
 
 def _run_row(store: Store, run_id: str, records: Sequence[Sealed]) -> tuple:
@@ -190,12 +199,7 @@ def sync_database(store: Store, rebuild: bool = False) -> list[str]:
         if rebuild:
             with database(store) as connection:
                 connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
-        loaded = _load(store, {}, None)
-        if rebuild:
-            with database(store) as connection:
-                for sequence, found_hash, row in _read_disclosures(store):
-                    insert_rows(connection, {"disclosures": [(sequence, found_hash, *dataclasses.astuple(row))]})
-        return loaded
+        return _load(store, {}, None)
 
 
 def find_answer(store: Store, answer_id: str) -> Sealed:
@@ -254,6 +258,8 @@ def write_disclosure(store: Store, row: DisclosureRow) -> int:
         create_file(folder / f"{sequence:012d}.json", canonical_json(content))
         crash_point("evidence.before_disclosure_row")
         with database(store) as connection:
-            create_tables(connection)
-            insert_rows(connection, {"disclosures": [(sequence, found_hash, *dataclasses.astuple(row))]})
+            if create_tables(connection):
+                _insert_disclosures(store, connection)
+            else:
+                insert_rows(connection, {"disclosures": [(sequence, found_hash, *dataclasses.astuple(row))]})
     return sequence

@@ -20,7 +20,9 @@ def ranges_read_back(document: ParsedDocument) -> Iterator[Problem]:
     end_of_text, last = len(document.text), 0
     for element in document.elements:
         if not last <= element.start < element.end <= end_of_text:
-            yield Problem("ranges_read_back", "bad_range", f"element [{element.start}, {element.end}) overlaps or leaves the text")
+            yield Problem(
+                "ranges_read_back", "bad_range", f"element [{element.start}, {element.end}) overlaps or leaves the text"
+            )
             return
         last = element.end
     spans = [(x.start, x.end) for group in (document.sections, document.turns, document.tables) for x in group]
@@ -28,7 +30,9 @@ def ranges_read_back(document: ParsedDocument) -> Iterator[Problem]:
     spans += [(cell.start, cell.end) for table in document.tables for row in table.rows for cell in row.cells]
     for start, end in spans:
         if not 0 <= start <= end <= end_of_text:
-            yield Problem("ranges_read_back", "bad_range", f"range [{start}, {end}) leaves the text of {end_of_text} characters")
+            yield Problem(
+                "ranges_read_back", "bad_range", f"range [{start}, {end}) leaves the text of {end_of_text} characters"
+            )
             return
 
 

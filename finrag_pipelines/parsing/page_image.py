@@ -3,9 +3,9 @@
 import io
 from typing import TYPE_CHECKING
 
-from finrag_pipelines.parsing.lines import Line
 from finrag_pipelines.parsing.model import FURNITURE, Element, ElementKind, ParsedDocument
-from finrag_pipelines.parsing.pdf import page_lines
+from finrag_pipelines.parsing.readers.lines import Line
+from finrag_pipelines.parsing.readers.pdf import page_lines
 
 if TYPE_CHECKING:
     from PIL import ImageDraw
@@ -35,7 +35,7 @@ def draw_page(content: bytes, document: ParsedDocument, index: int) -> bytes:
     pdf = pypdfium2.PdfDocument(content)
     try:
         page = pdf[index]
-        image = page.render(scale=_SCALE).to_pil().convert("RGB")
+        image = page.render(scale=_SCALE)  # type: ignore[arg-type].to_pil().convert("RGB")
         height = page.get_height()
     finally:
         pdf.close()

@@ -57,7 +57,7 @@ def parser_key(content_sha256: str, overrides: Overrides) -> str:
 
 def read_layout(content: bytes) -> Layout:
     """Read `content` by the reader for its kind, which its bytes decide. Raises UnreadableError."""
-    from finrag_pipelines.parsing.sniff import sniff
+    from finrag_pipelines.parsing.readers.sniff import sniff
 
     return _reader(sniff(content))(content)
 
@@ -65,46 +65,46 @@ def read_layout(content: bytes) -> Layout:
 def _reader(kind: Kind) -> Callable[[bytes], Layout]:
     match kind:
         case Kind.PDF:
-            from finrag_pipelines.parsing.pdf import read_pdf
+            from finrag_pipelines.parsing.readers.pdf import read_pdf
 
             return read_pdf
         case Kind.HTML:
-            from finrag_pipelines.parsing.html import read_html
+            from finrag_pipelines.parsing.readers.html import read_html
 
             return read_html
         case Kind.SUBMISSION:
-            from finrag_pipelines.parsing.submission import read_submission
+            from finrag_pipelines.parsing.readers.submission import read_submission
 
             return read_submission
         case Kind.DOCX:
-            from finrag_pipelines.parsing.office import read_docx
+            from finrag_pipelines.parsing.readers.office import read_docx
 
             return read_docx
         case Kind.EMAIL:
-            from finrag_pipelines.parsing.office import read_email
+            from finrag_pipelines.parsing.readers.office import read_email
 
             return read_email
         case Kind.MARKDOWN:
-            from finrag_pipelines.parsing.office import read_markdown
+            from finrag_pipelines.parsing.readers.office import read_markdown
 
             return read_markdown
         case Kind.JSON_TRANSCRIPT:
-            from finrag_pipelines.parsing.transcripts import read_json_transcript
+            from finrag_pipelines.parsing.speakers.turns import read_json_transcript
 
             return read_json_transcript
         case Kind.TEXT:
-            from finrag_pipelines.parsing.plaintext import read_text
+            from finrag_pipelines.parsing.readers.plaintext import read_text
 
             return read_text
 
 
 def parse(content: bytes, name: str = "", overrides: Overrides | None = None) -> ParsedDocument:
     """Parse one document. `name` is only used to warn where it contradicts the content. Raises UnreadableError."""
-    from finrag_pipelines.parsing.identity import identify, refusal_reason
+    from finrag_pipelines.parsing.identity.identify import identify, refusal_reason
     from finrag_pipelines.parsing.model import UnreadableError
     from finrag_pipelines.parsing.reported import annotate
-    from finrag_pipelines.parsing.sections import find_sections
-    from finrag_pipelines.parsing.transcripts import find_turns
+    from finrag_pipelines.parsing.sections.find import find_sections
+    from finrag_pipelines.parsing.speakers.turns import find_turns
 
     layout = read_layout(content)
     identity = (overrides or Overrides()).apply(identify(layout, name))

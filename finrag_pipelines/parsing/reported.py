@@ -30,7 +30,7 @@ from finrag_pipelines.catalog.period_mentions import (
     parse_periods_in_text,
 )
 from finrag_pipelines.catalog.periods import FiscalPeriod, parse_label
-from finrag_pipelines.parsing.forms import is_annual, is_quarterly
+from finrag_pipelines.parsing.identity.forms import is_annual, is_quarterly
 from finrag_pipelines.parsing.model import FURNITURE, Cell, Fact, Layout, Row, Table
 
 _MAY_NAME_PERIOD = re.compile(r"(?:19|20)\d\d|[qQ]\s?[1-4]|[1-4]\s?[qQ]|[fF][yY]|\d/\d\d|年")

@@ -1,0 +1,1 @@
+"""Who speaks in a call: turns with name, role and firm, and who asked apart from who answered."""
