@@ -26,7 +26,7 @@ from finrag_pipelines.chunking.files import read_fragments, write_fragments
 from finrag_pipelines.chunking.model import Fragment
 from finrag_pipelines.embedding.vectors import embed_fragments, text_set_id, vectors_path
 from finrag_pipelines.indexing.build import Progress as IndexProgress
-from finrag_pipelines.indexing.build import build_index, describe_index, fragment_set_id
+from finrag_pipelines.indexing.build import build_index, describe_index, fragment_set_id, index_name
 from finrag_pipelines.indexing.manifest import Manifest, ManifestEntry, entry_from_json
 from finrag_pipelines.indexing.publication import current_version, publish
 from finrag_pipelines.ingestion.receive import representation_of
@@ -34,7 +34,7 @@ from finrag_pipelines.parsing.checks import blocking_problems
 from finrag_pipelines.parsing.model import ParsedDocument, UnreadableError
 from finrag_pipelines.parsing.parse import PARSER, Overrides
 from finrag_pipelines.parsing.representation_store import read_representation
-from finrag_pipelines.storage import Store, canonical_json, digest, write_file
+from finrag_pipelines.storage import Store, canonical_json, crash_point, digest, write_file
 
 if TYPE_CHECKING:
     from finrag_pipelines.embedding.model import Embedder
@@ -148,6 +148,17 @@ def build_manifest(store: Store) -> tuple[Manifest, dict[str, str]]:
 
     The manifest is kept under its hash, so that an index version can always say what it was built over.
     """
+    with store.lock("publication", timeout=3600):
+        # Read and written under one lock: the newest manifest is never older than one that was published.
+        manifest, left_out = _collect(store)
+        path = store.path("manifests", f"{manifest.sha256}.json")
+        if not path.exists():
+            write_file(path, canonical_json([asdict(entry) for entry in manifest.entries]))
+        write_file(store.path("manifests", "CURRENT"), canonical_json({"manifest": manifest.sha256}))
+    return manifest, left_out
+
+
+def _collect(store: Store) -> tuple[Manifest, dict[str, str]]:
     catalog = read_catalog(store)
     entries, left_out = [], {}
     for source_id, source in sorted(catalog.sources.items()):
@@ -177,12 +188,7 @@ def build_manifest(store: Store) -> tuple[Manifest, dict[str, str]]:
                 event_dates=identity.event_dates,
             )
         )
-    manifest = Manifest(tuple(entries))
-    path = store.path("manifests", f"{manifest.sha256}.json")
-    if not path.exists():
-        write_file(path, canonical_json([asdict(entry) for entry in manifest.entries]))
-    write_file(store.path("manifests", "CURRENT"), canonical_json({"manifest": manifest.sha256}))
-    return manifest, left_out
+    return Manifest(tuple(entries)), left_out
 
 
 def current_manifest(store: Store) -> Manifest:
@@ -198,13 +204,27 @@ def read_manifest(store: Store, sha256: str) -> Manifest:
 
 def publish_index(store: Store, embedder: "Embedder", progress: IndexProgress | None = None) -> Published:
     """Build the index version of the current manifest, check it and publish it. Raises IndexCheckError."""
-    manifest = current_manifest(store)
-    version = build_index(store, manifest, embedder, progress)
-    publish(store, version)
-    described = describe_index(store, version)
-    record_publication(store, version, manifest.sha256, described.fragments, described.sources)
-    mirror(store)
+    with store.lock("publication", timeout=3600):
+        manifest = current_manifest(store)
+        version = build_index(store, manifest, embedder, progress)
+        crash_point("pipeline.before_publish")
+        publish(store, version)
+        crash_point("pipeline.before_publication_recorded")
+        described = describe_index(store, version)
+        record_publication(store, version, manifest.sha256, described.fragments, described.sources)
+        crash_point("pipeline.before_mirror")
+        mirror(store)
     return Published(version, manifest.sha256, described.sources, described.fragments)
+
+
+def is_published(store: Store, model_digest: str) -> bool:
+    """Tell whether the newest index holds just what is ready now, by this model: there is nothing to publish."""
+    publications = read_catalog(store).publications
+    if not publications or current_version(store) is None:
+        return False
+    newest, manifest = publications[-1], _collect(store)[0]
+    wanted = index_name(manifest, model_digest)
+    return (newest.index_version, newest.manifest_hash) == (wanted, manifest.sha256)
 
 
 def mirror(store: Store) -> None:

@@ -16,11 +16,15 @@ from finrag_pipelines.catalog.log import (
     ConflictError,
     Entry,
     Event,
+    check_no_gap,
     entry_hash,
     read_entries,
     write_entry,
 )
 from finrag_pipelines.storage import Store, digest
+
+
+_ID_PART = 60  # characters of each of the three parts of a source id
 
 
 @dataclass(frozen=True)
@@ -156,10 +160,16 @@ class _Fold:
 
     def apply(self, entry: Entry) -> None:
         for event in entry.events:
-            handler = getattr(self, f"_{event['type']}", None)
+            kind = event.get("type") if isinstance(event, dict) else None
+            handler = getattr(self, f"_{kind}", None)
             if handler is None:
-                raise CatalogError(f"log entry {entry.sequence} holds an event of an unknown type {event['type']!r}")
-            handler(event, entry.at)
+                raise CatalogError(f"log entry {entry.sequence} holds an event of an unknown type {kind!r}")
+            try:
+                handler(event, entry.at)
+            except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+                raise CatalogError(
+                    f"log entry {entry.sequence} does not fit what stands ({error!r}): the catalog log was altered"
+                ) from None
         self.sequence, self.head = entry.sequence, entry.sha256
 
     def _received(self, event: Event, at: str) -> None:
@@ -179,8 +189,11 @@ class _Fold:
             else v
             for v in source.versions
         )
+        labels = tuple(event["labels"])
+        if source.received and labels != source.labels:
+            self.epoch += 1
         self.sources[source.source_id] = replace(
-            source, labels=tuple(event["labels"]), received=(*source.received, arrival), versions=versions
+            source, labels=labels, received=(*source.received, arrival), versions=versions
         )
         self.source_of_content[arrival.content_sha256] = source.source_id
         self.rejections.pop(arrival.origin, None)
@@ -241,8 +254,11 @@ def _standing(store: Store) -> _Fold:
         fold = _folds.get(store.root)
         if fold is None or not fold.sequence or entry_hash(store, fold.sequence) != fold.head:
             fold = _folds[store.root] = _Fold()
+        is_fresh = not fold.sequence
         for entry in read_entries(store, fold.sequence, fold.head):
             fold.apply(entry)
+        if is_fresh:
+            check_no_gap(store, fold.sequence)
         return fold
 
 
@@ -257,11 +273,22 @@ def _change(store: Store, decide: Callable[[Catalog], list[Event]]) -> Catalog:
 
 
 def source_id_for(identity: Identity) -> str:
-    """Return the readable id of a source: company, form and period, or a date where there is no fiscal period."""
-    form = (identity.form or "document").removeprefix("fund_").replace("/", "-").replace(" ", "-")
+    """Return the readable id of a source: company, form and period, or a date where there is no fiscal period.
+
+    It is a plain file name whatever the identity says, because it names folders of the store and partitions.
+    """
+    form = (identity.form or "document").removeprefix("fund_")
     when = identity.period if identity.form in {"10-K", "10-Q", "10-K/A", "10-Q/A", "transcript"} else None
     when = when or identity.filed or identity.period or identity.period_end or "undated"
-    return f"{identity.company or 'unknown'}_{form}_{when}"
+    return "_".join(map(_plain, (identity.company or "unknown", form, when)))
+
+
+def _plain(name: str) -> str:
+    """Return `name` with everything but letters, digits and single dots, dashes and `&` made a dash."""
+    kept = "".join(c if c.isalnum() or c in ".&_" else "-" for c in name[:_ID_PART])
+    while ".." in kept:
+        kept = kept.replace("..", ".")
+    return kept.strip(".-") or "unknown"
 
 
 def receive(
@@ -270,16 +297,20 @@ def receive(
     content_sha256: str,
     file_name: str,
     origin: str,
-    labels: Iterable[str] = (PUBLIC,),
+    labels: Iterable[str] | None = None,
     overrides: dict[str, Any] | None = None,
+    insists: bool = False,
 ) -> tuple[str, bool]:
     """Record that bytes arrived and return their source id and whether anything is new.
 
-    Known bytes, under any name, are the source they were; only other labels or overrides make a difference then.
+    Known bytes, under any name, are the source they were; only other labels or overrides make a difference then, and
+    from another place than before only where the caller `insists`, so that two copies cannot take turns. Without
+    `labels` a source keeps those it has, so that a new version of a restricted document is never public by omission;
+    a new source is public.
     Other bytes under a known file name continue that source. Under another name they are a source of their own, told
     apart by the accession number or a short hash where the readable id is taken.
     """
-    labels = tuple(sorted(set(labels)))
+    stated = None if labels is None else tuple(sorted(set(labels)))
     overrides = overrides or {}
     outcome: list[tuple[str, bool]] = []
 
@@ -288,14 +319,16 @@ def receive(
         if known_as is not None:
             source = catalog.source(known_as)
             arrival = next(r for r in reversed(source.received) if r.content_sha256 == content_sha256)
-            other_origin = arrival.origin != origin
-            if other_origin or (arrival.overrides == overrides and source.labels == labels):
+            same_labels = stated is None or source.labels == stated
+            other_origin = arrival.origin != origin and not insists
+            if other_origin or (arrival.overrides == overrides and same_labels):
                 outcome.append((known_as, False))
                 return []
             if arrival.overrides == overrides:
                 outcome.append((known_as, True))
-                return [{"type": "labels_changed", "source_id": known_as, "labels": labels}]
+                return [{"type": "labels_changed", "source_id": known_as, "labels": stated}]
         source_id = known_as or _free_id(catalog, identity, file_name, content_sha256)
+        known = catalog.sources.get(source_id)
         outcome.append((source_id, True))
         return [
             {
@@ -304,7 +337,7 @@ def receive(
                 "content_sha256": content_sha256,
                 "file_name": file_name,
                 "origin": origin,
-                "labels": labels,
+                "labels": stated or (known.labels if known else (PUBLIC,)),
                 "identity": asdict(identity),
                 "overrides": overrides,
             }
@@ -319,7 +352,7 @@ def _free_id(catalog: Catalog, identity: Identity, file_name: str, content_sha25
     for source_id, source in catalog.sources.items():
         if source.received[-1].file_name == file_name and source_id_for(source.identity) == base:
             return source_id
-    return base if base not in catalog.sources else f"{base}_{identity.accession or content_sha256[:8]}"
+    return base if base not in catalog.sources else f"{base}_{_plain(identity.accession or content_sha256[:8])}"
 
 
 def register_version(store: Store, source_id: str, content_sha256: str, expected: int) -> DocumentVersion:
@@ -432,11 +465,14 @@ def define_principal(store: Store, name: str, groups: Iterable[str]) -> None:
 
 
 def record_publication(store: Store, index_version: str, manifest_hash: str, fragments: int, sources: int) -> None:
-    """Record that an index version was published; publishing the newest one again changes nothing."""
+    """Record that an index version was published over a manifest; the newest record again changes nothing."""
 
     def decide(catalog: Catalog) -> list[Event]:
         publications = catalog.publications
-        if publications and publications[-1].index_version == index_version:
+        if publications and (publications[-1].index_version, publications[-1].manifest_hash) == (
+            index_version,
+            manifest_hash,
+        ):
             return []
         return [
             {

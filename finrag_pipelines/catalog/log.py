@@ -62,12 +62,17 @@ def check_log(store: Store) -> int:
     """Read the whole log from disk and return how many entries it has. Raises CatalogError where one is missing,
     altered or out of order."""
     count = sum(1 for _ in read_entries(store))
-    numbers = sorted(int(path.stem) for path in store.path(*FOLDER).glob("[0-9]*.json"))
-    if numbers != list(range(1, count + 1)):
-        raise CatalogError(
-            f"{store.path(*FOLDER)} has no entry {count + 1}, but later ones: the catalog log was altered"
-        )
+    check_no_gap(store, count)
     return count
+
+
+def check_no_gap(store: Store, sequence: int) -> None:
+    """Raise CatalogError where entry `sequence` + 1 is missing although later ones are there."""
+    newest = max((int(path.stem) for path in store.path(*FOLDER).glob("[0-9]*.json")), default=0)
+    if newest > sequence and not store.path(*FOLDER, f"{sequence + 1:08d}.json").exists():
+        raise CatalogError(
+            f"{store.path(*FOLDER)} has no entry {sequence + 1}, but later ones: the catalog log was altered"
+        )
 
 
 def entry_hash(store: Store, sequence: int) -> str | None:

@@ -40,8 +40,9 @@ def availability(version: DocumentVersion | None, published: bool) -> str:
 
 def mirror_catalog(store: Store, published: frozenset[tuple[str, int]] = frozenset()) -> None:
     """Bring the tables up to the log. `published` are the (source, version) pairs of the index that answers."""
-    catalog = read_catalog(store)
     with database(store) as connection:
+        # Read while holding the database: what is written is then never older than what stands there.
+        catalog = read_catalog(store)
         connection.execute("CREATE SCHEMA IF NOT EXISTS catalog")
         connection.execute("BEGIN")
         for name, columns in _TABLES.items():

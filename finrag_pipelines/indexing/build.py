@@ -58,15 +58,28 @@ def _fragments_of(store: Store, entry: ManifestEntry) -> tuple[Fragment, ...]:
     return fragments
 
 
+def index_name(manifest: Manifest, model_digest: str) -> str:
+    """Return the name of the index version of `manifest` under a model, whether it is built or not."""
+    return _named(_shard_keys(manifest), model_digest)
+
+
+def _shard_keys(manifest: Manifest) -> list[list]:
+    return [[key.company, list(key.labels), shard_hash(entries)] for key, entries in manifest.shards().items()]
+
+
+def _named(keys: list[list], model_digest: str) -> str:
+    return digest([keys, model_digest, ANALYZER, SCHEMA])
+
+
 def build_index(store: Store, manifest: Manifest, embedder: "Embedder", progress: Progress | None = None) -> str:
     """Build and check the index version of `manifest`, write its description, and return its name.
 
     Nothing is published by it. Raises IndexCheckError when the engines hold other fragments than the manifest, and
     StoreError when fragments are missing or altered.
     """
-    shards = {key: (shard_hash(entries), entries) for key, entries in manifest.shards().items()}
-    keys = [[key.company, list(key.labels), name] for key, (name, _) in shards.items()]
-    version = digest([keys, embedder.model_digest, ANALYZER, SCHEMA])
+    keys = _shard_keys(manifest)
+    shards = {key: (name, entries) for (key, entries), (_, _, name) in zip(manifest.shards().items(), keys, strict=True)}
+    version = _named(keys, embedder.model_digest)
     description_path = store.path("index", version, "index.json")
     if description_path.exists():
         return version

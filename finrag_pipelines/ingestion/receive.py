@@ -35,34 +35,42 @@ def receive_file(
 ) -> Receipt:
     """Receive one file. `overrides` and `labels` win over its sidecar. A file that cannot be used is recorded as
     rejected and never raises."""
-    origin = str(path.absolute())
+    origin, file_name = _printable(str(path.absolute())), _printable(path.name)
     content_sha256: str | None = None
     try:
         sidecar = read_sidecar(path)
         content = _read(path)
         content_sha256 = sha256_bytes(content)
         stated = Overrides(**{**sidecar.overrides.stated(), **(overrides or Overrides()).stated()})  # type: ignore[arg-type]
-        _, document = representation_of(store, content, path.name, stated)
+        _, document = representation_of(store, content, file_name, stated)
     except (UnreadableError, SidecarError) as error:
         code = error.code if isinstance(error, UnreadableError) else "bad_sidecar"
-        message = str(error)
-        record_rejection(store, origin, path.name, content_sha256, code, message)
-        return Receipt(str(path), None, False, code, message)
+        message = _printable(str(error))
+        record_rejection(store, origin, file_name, content_sha256, code, message)
+        return Receipt(_printable(str(path)), None, False, code, message)
     store.put_object(content)
     source_id, is_new = receive(
         store,
         document.identity,
         content_sha256,
-        path.name,
+        file_name,
         origin,
         labels or sidecar.labels,
         stated.as_record(),
+        insists=labels is not None or bool(overrides and overrides.stated()),
     )
-    return Receipt(str(path), source_id, is_new, warnings=document.identity.warnings)
+    return Receipt(_printable(str(path)), source_id, is_new, warnings=document.identity.warnings)
+
+
+def _printable(name: str) -> str:
+    """Return `name` with bytes that are no UTF-8 written as escapes: such a name fits into no table and no JSON."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _read(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():
+            raise UnreadableError("not_a_file", f"{path} is neither a file nor a folder; give it as a regular file")
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise UnreadableError(
@@ -82,7 +90,14 @@ def representation_of(store: Store, content: bytes, name: str, overrides: Overri
     if pointer.exists():
         representation_id = json.loads(pointer.read_bytes())["representation_id"]
         return representation_id, read_representation(store, representation_id)
-    document = parse(content, name, overrides)
+    try:
+        document = parse(content, name, overrides)
+    except UnreadableError:
+        raise
+    except Exception as error:  # readers of other people's formats fail in ways of their own; one file must not stop all
+        raise UnreadableError(
+            "reader_failed", f"{name} could not be read ({type(error).__name__}: {error}); check the file and report it"
+        ) from error
     representation_id = write_representation(store, content_sha256, document)
     write_file(pointer, canonical_json({"representation_id": representation_id}))
     return representation_id, document
