@@ -1,9 +1,9 @@
-"""Parsing: pages/s, peak memory and seconds per file, beside raw pypdfium2, pdfplumber, unstructured fast.
+"""Parsing: pages/s or MB/s, peak memory and seconds per file, beside raw pypdfium2, pdfplumber, unstructured, lxml.
 
 Prints a table and writes .bench/parsing.json. Each measurement runs in a process of its own on real filings, after one
-page to warm up, and is skipped with a note where filings or peer are absent. Run with `make bench-parsing`. Peers
-that live in another folder are found with `--peers FOLDER`; `--pages N` sets how many pages the slow peers get (their
-pages/s is of those pages).
+page (or nothing, for HTML and text) to warm up, and is skipped with a note where filings or peer are absent. Speeds are
+of processor time. Run with `make bench-parsing`. Peers that live in another folder are found with `--peers FOLDER`;
+`--pages N` sets how many pages the slow peers get (their pages/s is of those pages).
 """
 
 import argparse
@@ -16,6 +16,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"
 PDFS = ("NIKE_2021_10K.pdf", "AMD_2015_10K.pdf", "WALMART_2018_10K.pdf", "PEPSICO_2023Q1_EARNINGS.pdf")
+HTMLS = (
+    "sec/KO_10-K_FY2023_0000021344-24-000009.htm",
+    "sec/GE_10-K_FY2023_0000040545-24-000027.htm",
+    "sec/UNH_10-K_FY2024.htm",
+)
 TEXTS = ("sec/old/GE_10-K_FY1993_0000040545-94-000003.txt", "sec/KO_10-K_FY1997_0000021344-98-000004.txt")
 
 RAW = """
@@ -64,12 +69,23 @@ CONTESTANTS = {
     "pdfplumber": ("import pdfplumber", PDFPLUMBER, True),
     "unstructured fast": (UNSTRUCTURED_IMPORTS, UNSTRUCTURED, True),
 }
+READ_LAYOUT = (
+    "from finrag_pipelines.parsing.parse import read_layout\nimport lxml.html",
+    "read_layout(content)",
+    False,
+)
 TEXT_CONTESTANTS = {
-    "finrag: layout": (
-        "from finrag_pipelines.parsing.readers.submission import read_submission",
-        "read_submission(content)",
+    "finrag: layout": READ_LAYOUT,
+    "finrag: to fragments": (FRAGMENTS_IMPORTS, FRAGMENTS, False),
+}
+HTML_CONTESTANTS = {
+    "lxml: tree only": ("import lxml.html", "lxml.html.fromstring(content)", False),
+    **TEXT_CONTESTANTS,
+    "unstructured HTML": (
+        UNSTRUCTURED_IMPORTS.replace("partition.pdf import partition_pdf", "partition.html import partition_html"),
+        "partition_html(file=io.BytesIO(content))",
+        True,
     ),
-    "finrag: to fragments": (FRAGMENTS_IMPORTS, FRAGMENTS),
 }
 HARNESS = """
 import io, json, resource, sys, time
@@ -123,6 +139,26 @@ def page_count(path: Path) -> int:
         return len(document)
 
 
+def measure_markup(
+    path: Path, contestants: dict[str, tuple[str, str, bool]], peers: str | None, rounds: int
+) -> list[dict[str, object]]:
+    """Measure and print each contestant on one HTML or text file."""
+    rows: list[dict[str, object]] = []
+    megabytes = path.stat().st_size / 1e6
+    for name, (imports, work, slow) in contestants.items():
+        result = measure(imports, work, path, 0, peers if slow else None, 1 if slow else rounds)
+        if isinstance(result, str):
+            print(f"{path.name[:30]:30} {name:22} {result}")
+            rows.append({"file": path.name, "contestant": name, "note": result})
+            continue
+        print(
+            f"{path.name[:30]:30} {name:22} {megabytes:5.2f} MB {result['cpu']:9.2f} s (CPU) "
+            f"{megabytes / result['cpu']:7.2f} MB/s {result['peak_mb']:18.0f} MB"
+        )
+        rows.append({"file": path.name, "contestant": name, "mb_per_s": megabytes / result["cpu"], **result})
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", help="folder with packages of peers, e.g. of pip install --target")
@@ -153,18 +189,9 @@ def main() -> None:
             rows.append(
                 {"file": path.name, "contestant": name, "pages_per_s": speed, "times_raw": raw_speed / speed, **result}
             )
-    for path in (CORPUS / name for name in TEXTS):
-        for name, (imports, work) in TEXT_CONTESTANTS.items():
-            result = measure(imports, work, path, 0, None, options.rounds)
-            if isinstance(result, str):
-                print(f"{path.name[:30]:30} {name:22} {result}")
-                continue
-            megabytes = path.stat().st_size / 1e6
-            print(
-                f"{path.name[:30]:30} {name:22} {megabytes:5.2f} MB {result['seconds']:10.2f} s "
-                f"{megabytes / result['cpu']:7.2f} MB/s (CPU) {result['peak_mb']:17.0f} MB"
-            )
-            rows.append({"file": path.name, "contestant": name, "mb_per_s": megabytes / result["cpu"], **result})
+    for names, contestants in ((HTMLS, HTML_CONTESTANTS), (TEXTS, TEXT_CONTESTANTS)):
+        for path in (path for name in names if (path := CORPUS / name).is_file()):
+            rows += measure_markup(path, contestants, options.peers, options.rounds)
     target = ROOT / ".bench" / "parsing.json"
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps(rows, indent=1))

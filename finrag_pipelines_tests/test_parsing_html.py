@@ -328,6 +328,7 @@ def test_units_read_without_tags_agree_with_the_tags(corpus: Path, name: str) ->
     read = {cell.start: (cell.unit, cell.scale) for cell in value_cells(plain)}
     stated = [cell for cell in value_cells(tagged) if cell.concept and cell.value != "0" and cell.unit]
     agreeing = sum(read[cell.start] == (cell.unit, cell.scale) for cell in stated)
+    print(f"{name}: {agreeing} of {len(stated)} units and scales as tagged")
     assert len(stated) > 1000
     assert agreeing >= 0.98 * len(stated)
 

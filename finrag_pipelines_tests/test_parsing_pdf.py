@@ -302,3 +302,21 @@ def test_every_character_of_real_filings_lies_in_an_element(corpus: Path) -> Non
         layout = read_pdf(path.read_bytes())
         check_cover(layout)
         assert sum(page.label is not None for page in layout.pages) > 0.4 * len(layout.pages), path.name
+
+
+def test_a_sentence_set_in_bold_is_the_title_of_what_stands_below_it_also_over_two_lines() -> None:
+    one = "Our products are subject to the risks of sourcing, making and paying for them abroad."
+    two = "We must keep the good will of those who sell what we make in their own stores and on the web,"
+
+    def draw(sheet: Sheet) -> None:
+        sheet.prose(PROSE)
+        sheet.line((60, "l", one), bold=True)
+        sheet.prose(PROSE)
+        sheet.line((60, "l", two), bold=True)
+        sheet.line((60, "l", "including those who only sell our own brands."), bold=True, step=18)
+        sheet.prose(PROSE)
+
+    layout = read_pdf(pdf_of(draw))
+    titles = [layout.text[e.start : e.end] for e in layout.elements if e.kind is ElementKind.TITLE]
+    assert [title.split()[0] for title in titles] == ["Our", "We"]
+    assert titles[1].endswith("on the web, including those who only sell our own brands.")

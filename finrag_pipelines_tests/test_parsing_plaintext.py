@@ -105,6 +105,7 @@ def test_wrapped_lines_are_one_paragraph_and_unwrapped_lines_are_one_each() -> N
         ("第一季度的收入".encode(), "第一季度的收入"),
         (b"a\x00b\r\nc\rd", "ab\nc\nd"),
         ("companyâ€™s Ã©lan".encode(), "company’s élan"),
+        ("company\u00e2\u0080\u0099s".encode(), "company’s"),
     ],
 )
 def test_text_is_decoded_by_what_it_is(content: bytes, text: str | None) -> None:
@@ -188,6 +189,7 @@ def test_the_annual_report_of_a_10k_is_joined_and_other_exhibits_are_left_out() 
     assert "The Company makes drinks." in layout.text and "It was a good year for drinks." in layout.text
     assert "lease" not in layout.text
     assert set(layout.flags) == {"left_out:EX-10.1", "joined:EX-13", "left_out:GRAPHIC"}
+    assert [(name, layout.text[at:].split("\n")[0]) for name, at in layout.joined] == [("EX-13", "ANNUAL REPORT")]
     assert layout.metadata["company_name"] == "EXAMPLE BEVERAGE CO"
     revenue = next(row for row in layout.tables[0].rows if row.label == "Net sales")
     assert layout.text[revenue.cells[0].start : revenue.cells[0].end] == "$  1,945"

@@ -213,6 +213,7 @@ def test_headers_alone_date_the_columns_of_real_filings_as_their_tags_do(corpus:
                         same = cell.period == truth.period
                         counts["unknown" if cell.period is None else "right" if same else "wrong"] += 1
     total = sum(counts.values())
+    print(", ".join(f"{name} {100 * count / total:.1f}%" for name, count in counts.items()), f"of {total} cells")
     assert total > 15_000, counts
     assert counts["wrong"] <= 0.015 * total, counts
     assert counts["right"] >= 0.88 * total, counts

@@ -5,7 +5,7 @@ import json
 import shutil
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -618,3 +618,27 @@ def test_an_independent_itemizer_sees_the_same_items(corpus: Path, tmp_path: Pat
     theirs = {f"Part {x.partition('.')[0]} Item {x.partition('.')[2]}" if "." in x else f"Item {x}" for x in labels}
     ours = {s.key for s in find_sections(read_layout(renamed.read_bytes()), form)[0] if "Item" in s.key}
     assert theirs == ours - {"Item X"}  # it knows no unnumbered item
+
+
+def test_documents_joined_behind_the_filing_are_sections_of_their_own() -> None:
+    items = "".join(f"Item {number}. {title}\n{BODY}" for number, title in TITLES_10K.items())
+    report = "ANNUAL REPORT\nSELECTED FINANCIAL DATA\n" + BODY
+    whole = layout(items + SIGNED + BODY + report, titles=("SELECTED FINANCIAL DATA",))
+    start = len(items + SIGNED + BODY)
+    sections, _ = find_sections(replace(whole, joined=(("EX-13", start),)), "10-K")
+    behind = {section.key: section.start for section in sections[-2:]}
+    assert list(behind) == ["Signatures", "Exhibit 13"]
+    assert behind["Exhibit 13"] == start
+
+
+def test_an_annual_report_behind_the_signatures_has_parts_of_its_own() -> None:
+    items = "".join(f"Item {number}. {title}\n{BODY}" for number, title in TITLES_10K.items())
+    behind = ("| FINANCIAL SECTION", "| MANAGEMENT'S DISCUSSION OF OPERATIONS", "| SELECTED FINANCIAL DATA")
+    whole = layout(items + SIGNED + "".join(f"{title}\n{BODY}" for title in behind), titles=behind)
+    sections, _ = find_sections(whole, "10-K")
+    assert [section.key for section in sections[-4:]] == [
+        "Signatures",
+        "Annual Report",
+        "Management's Discussion",
+        "Selected Financial Data",
+    ]

@@ -3,11 +3,13 @@
 import itertools
 import json
 import re
+from pathlib import Path
 
 import pytest
 
-from finrag_pipelines.parsing.model import Kind, Layout, Turn, UnreadableError
+from finrag_pipelines.parsing.model import FURNITURE, Kind, Layout, Turn, UnreadableError
 from finrag_pipelines.parsing.readers.mojibake import repair_mojibake
+from finrag_pipelines.parsing.readers.pdf import read_pdf
 from finrag_pipelines.parsing.readers.plaintext import layout_of_text
 from finrag_pipelines.parsing.speakers.participants import Participant, role_of, same_person, with_credentials
 from finrag_pipelines.parsing.speakers.turns import find_turns, is_transcript, read_json_transcript
@@ -496,3 +498,12 @@ def test_real_calls_have_their_speakers(path: str, corpus) -> None:
     assert not any(turn.role == "analyst" for turn in turns if turn.part == "prepared_remarks")
     label = re.compile(r"\w")
     assert all(label.match(layout.text[turn.start]) for turn in turns)
+
+
+def test_a_turn_ends_before_the_running_lines_of_its_page(sample: Path) -> None:
+    for path in sorted(sample.glob("*_transcript_*.pdf")):
+        layout = read_pdf(path.read_bytes())
+        running = [element for element in layout.elements if element.kind in FURNITURE]
+        turns = find_turns(layout)
+        assert len(turns) > 15 and len(running) > 4
+        assert not any(element.start < turn.end <= element.end for turn in turns for element in running)

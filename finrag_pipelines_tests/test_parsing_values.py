@@ -113,3 +113,25 @@ def test_currency_signs_and_words_have_codes() -> None:
     assert currency_of("HK$ 4") == "HKD"
     assert currency_of("millions of euros") == "EUR"
     assert currency_of("4") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "scale", "excepted"),
+    [
+        ("unless otherwise noted, dollars in millions", 6, ("other",)),
+        ("(unless otherwise indicated, in thousands, except per share amounts)", 3, ("per_share",)),
+        ("(Dollars in millions, unless otherwise stated)", 6, ("other",)),
+    ],
+)
+def test_what_stands_behind_unless_otherwise_noted_still_states_units(
+    text: str, scale: int, excepted: tuple[str, ...]
+) -> None:
+    units = parse_units(text)
+    assert units is not None
+    assert (units.scale, units.excepted) == (scale, excepted)
+
+
+def test_income_per_annum_is_no_amount_per_share() -> None:
+    units = parse_units("(in millions)")
+    assert cell_unit("12", "Investment income per annum", "2023", units, currency="USD") == ("USD", 6)
+    assert cell_unit("1.20", "Net income per common share", "2023", units, currency="USD") == ("USD/share", 0)

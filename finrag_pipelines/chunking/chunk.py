@@ -20,7 +20,8 @@ CHUNKER = "finrag-chunker/1"
 
 _FURNITURE, _GAP = -2, -1
 _CONTEXT_LIMIT = 128
-_WORD = re.compile(r"[^\s，、；：]+[，、；：]*|[，、；：]+")
+# A run of characters without a space is cut after 2,000, so that hostile ones cost no more than others.
+_WORD = re.compile(r"[^\s，、；：]{1,2000}[，、；：]{0,2000}|[，、；：]{1,2000}")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ def chunk(
     at `[start, end)`. Context line and text together have at most 256 MiniLM tokens, special tokens included.
     """
     counter = minilm_counter()
+    counter.learn(document.text.split())
     shared = lines.document_line(document.identity, counter)
     tables = [lines.TableLines(table, document.text, counter) for table in document.tables]
     fragments: list[Fragment] = []

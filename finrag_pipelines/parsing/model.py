@@ -180,6 +180,8 @@ class Layout:
 
     `metadata` holds what the container says (mail headers, docx properties, SGML header, PDF title); `facts` the
     inline-XBRL facts; `anchors` the offsets to which a linked contents list points, with the text of each link.
+    `joined` says of each document behind the first, where several were put into one text, what it is (`EX-99.1`) and
+    where it begins.
     """
 
     text: str
@@ -191,6 +193,7 @@ class Layout:
     anchors: tuple[tuple[str, int], ...] = ()
     metadata: dict[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    joined: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

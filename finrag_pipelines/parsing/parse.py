@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 from finrag_pipelines.catalog.identity import Finding, Identity
 from finrag_pipelines.parsing.model import Element, Kind, Layout, ParsedDocument, Section, Turn
+from finrag_pipelines.parsing.readers.limits import Deadline
 from finrag_pipelines.storage import digest
 
 # Part of every representation's identity: raise it whenever any module of this folder reads something differently.
@@ -23,6 +24,8 @@ class Overrides:
     filed: str | None = None
     title: str | None = None
     subjects: tuple[str, ...] | None = None
+    cik: str | None = None
+    accession: str | None = None
 
     def stated(self) -> dict[str, str | tuple[str, ...]]:
         """Return the fields that say something."""
@@ -55,14 +58,14 @@ def parser_key(content_sha256: str, overrides: Overrides) -> str:
     return digest([content_sha256, PARSER, overrides.as_record()])
 
 
-def read_layout(content: bytes) -> Layout:
+def read_layout(content: bytes, deadline: Deadline | None = None) -> Layout:
     """Read `content` by the reader for its kind, which its bytes decide. Raises UnreadableError."""
     from finrag_pipelines.parsing.readers.sniff import sniff
 
-    return _reader(sniff(content))(content)
+    return _reader(sniff(content))(content, deadline or Deadline())
 
 
-def _reader(kind: Kind) -> Callable[[bytes], Layout]:
+def _reader(kind: Kind) -> Callable[[bytes, Deadline], Layout]:
     match kind:
         case Kind.PDF:
             from finrag_pipelines.parsing.readers.pdf import read_pdf
@@ -99,23 +102,30 @@ def _reader(kind: Kind) -> Callable[[bytes], Layout]:
 
 
 def parse(content: bytes, name: str = "", overrides: Overrides | None = None) -> ParsedDocument:
-    """Parse one document. `name` is only used to warn where it contradicts the content. Raises UnreadableError."""
+    """Parse one document. `name` is only used to warn where it contradicts the content.
+
+    Raises UnreadableError, also (`time_budget`) when the document takes longer than `FINRAG_PARSE_SECONDS`.
+    """
     from finrag_pipelines.parsing.identity.identify import identify, refusal_reason
     from finrag_pipelines.parsing.model import UnreadableError
     from finrag_pipelines.parsing.reported import annotate
     from finrag_pipelines.parsing.sections.find import find_sections
     from finrag_pipelines.parsing.speakers.turns import find_turns
 
-    layout = read_layout(content)
+    deadline = Deadline()
+    layout = read_layout(content, deadline)
+    deadline.check("the identity of the document")
     identity = (overrides or Overrides()).apply(identify(layout, name))
     if refused := refusal_reason(identity, layout):
         raise UnreadableError(*refused)
-    layout = annotate(layout, identity)
+    layout = annotate(layout, identity, deadline)
+    deadline.check("the sections and speakers")
     if identity.form == "transcript":
         turns, sections, headings = find_turns(layout), (), ()
     else:
         turns = ()
         sections, headings = find_sections(layout, identity.form)
+    deadline.check("the end")
     return ParsedDocument(
         text=layout.text,
         kind=layout.kind,

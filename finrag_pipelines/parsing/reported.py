@@ -32,6 +32,7 @@ from finrag_pipelines.catalog.period_mentions import (
 from finrag_pipelines.catalog.periods import FiscalPeriod, parse_label
 from finrag_pipelines.parsing.identity.forms import is_annual, is_quarterly
 from finrag_pipelines.parsing.model import FURNITURE, Cell, Fact, Layout, Row, Table
+from finrag_pipelines.parsing.readers.limits import Deadline
 
 _MAY_NAME_PERIOD = re.compile(r"(?:19|20)\d\d|[qQ]\s?[1-4]|[1-4]\s?[qQ]|[fF][yY]|\d/\d\d|年")
 _RULES = re.compile(r"[-_=*.|]{2,}|[{(\[]\w{1,2}[})\]]|[*†‡§]")
@@ -76,20 +77,26 @@ class _Column:
     duration: str | None
 
 
-def annotate(layout: Layout, identity: Identity) -> Layout:
+def annotate(layout: Layout, identity: Identity, deadline: Deadline | None = None) -> Layout:
     """Return the layout with the period, its end and its duration in every cell, and the reported labels in every
     element.
 
     Tables report the periods of their columns; paragraphs those that they name and, unless they expressly speak of
     others only, the document's own. A year's end reports the year and its last quarter; a year to date also its
-    quarter. Furniture reports nothing.
+    quarter. Furniture reports nothing. Raises UnreadableError `time_budget` past the deadline.
     """
     filing = _filing(identity)
-    tables = tuple(_annotated_table(table, layout.text, filing) for table in layout.tables)
+    tables = []
+    for number, table in enumerate(layout.tables):
+        if deadline and number % 64 == 0:
+            deadline.check(f"the periods of table {number + 1} of {len(layout.tables)}")
+        tables.append(_annotated_table(table, layout.text, filing))
     facts = sorted((f for f in layout.facts if f.start is not None and f.period_end), key=lambda f: f.start or 0)
     starts = [f.start or 0 for f in facts]
     elements = []
-    for element in layout.elements:
+    for number, element in enumerate(layout.elements):
+        if deadline and number % 512 == 0:
+            deadline.check(f"the periods of element {number + 1} of {len(layout.elements)}")
         if element.kind in FURNITURE:
             elements.append(element)
             continue
@@ -99,7 +106,7 @@ def annotate(layout: Layout, identity: Identity) -> Layout:
             inside = facts[bisect_left(starts, element.start) : bisect_left(starts, element.end)]
             labels = _text_labels(layout.text[element.start : element.end], inside, filing)
         elements.append(replace(element, periods=labels))
-    return replace(layout, elements=tuple(elements), tables=tables)
+    return replace(layout, elements=tuple(elements), tables=tuple(tables))
 
 
 def _filing(identity: Identity) -> _Filing:

@@ -29,7 +29,8 @@ _ERRORS = tuple(
         (r"page is temporarily unavailable|undergoing maintenance", "temporarily unavailable, status 503"),
         (
             r"EDGAR Search Results|Company Information:|No matching Ticker|Series and Class/Contracts"
-            r"|Home \| EDGAR Search Home|SEC Accession No\..{0,200}Document Format Files",
+            r"|Home \| EDGAR Search Home|SEC Accession No\..{0,1000}Document Format Files|EDGAR Filing Documents for"
+            r"|\A<SEC-DOCUMENT>\S{1,40}-index\.html?",
             "an EDGAR search or index page",
         ),
         (

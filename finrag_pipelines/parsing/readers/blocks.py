@@ -14,7 +14,7 @@ from finrag_pipelines.parsing.tables.line_tables import Grid, build_table, conti
 from finrag_pipelines.parsing.tables.values import Units, parse_units
 
 _BULLET = re.compile(
-    r"\s*(?:[•●▪■◦‣∙·►➢✓o]\s+|[-–—*]\s+(?=[A-Za-z\"“])|\((?:[a-z]|\d{1,2}|[ivx]{1,4})\)\s+|(?:\d{1,2}|[a-z])[.)]\s+(?=\S))"
+    r"\s*(?:[•●▪■◦‣∙►➢✓]\s*(?=[^\s•●▪■◦‣∙►➢✓])|[·o]\s+|[-–—*]\s+(?=[A-Za-z\"“])|\((?:[a-z]|\d{1,2}|[ivx]{1,4})\)\s+|(?:\d{1,2}|[a-z])[.)]\s+(?=\S))"
 )
 _MARK = re.compile(r"\s*[•●▪■◦‣∙·►➢✓]")
 _CJK = re.compile(r"[　-〿㐀-鿿＀-￯]")
@@ -113,7 +113,10 @@ def _ordered(lines: Sequence[Line], kinds: Sequence[ElementKind | None]) -> tupl
     """Put what stands at the top of a page first and what stands at its bottom last, whenever it was drawn."""
     middle = [i for i, kind in enumerate(kinds) if kind is None or kind is ElementKind.CONTENTS]
     top = max((lines[i].y for i in middle), default=0.0)
-    edge = sorted((i for i in range(len(lines)) if i not in set(middle)), key=lambda i: (-lines[i].y, lines[i].x0))
+    edge = [i for i, kind in enumerate(kinds) if kind is not None and kind is not ElementKind.CONTENTS]
+    if not edge:
+        return list(lines), list(kinds)
+    edge.sort(key=lambda i: (-lines[i].y, lines[i].x0))
     above = [i for i in edge if lines[i].y > top or kinds[i] is ElementKind.HEADER]
     below = [i for i in edge if not (lines[i].y > top or kinds[i] is ElementKind.HEADER)]
     order = above + middle + below
@@ -228,14 +231,20 @@ def _is_title(lines: Sequence[Line], i: int, shape: _Shape) -> bool:
     text = line.text.strip()
     if len(text) > 180 or _MARK.match(text) or text.upper() == text.lower():
         return False
-    if len(text) > 60 and ends_sentence(text) and is_sentence_like(line):
-        return False
     before = lines[i - 1] if i else None
     stands = before is None or _ends_block(before, line, shape)
+    set_off = line.bold and not shape.bold
+    if len(text) > 60 and ends_sentence(text) and is_sentence_like(line) and not (set_off and stands):
+        return False
     if ITEM_HEADING.match(text) or _HEADING.match(text):
         return stands and not text.endswith(",") and not is_sentence_like(line)
-    if line.bold and not shape.bold:
-        return not text.endswith((",", ";")) and (stands or (before is not None and before.bold is False))
+    if set_off:
+        # A risk factor's heading is a sentence, of several lines at times.
+        follows = lines[i + 1] if i + 1 < len(lines) and text.endswith((",", ";")) else None
+        ended = not text.endswith((",", ";")) or (
+            follows is not None and follows.bold and _title_goes_on(line, follows, shape)
+        )
+        return ended and (stands or (before is not None and before.bold is False))
     if line.size > 1.12 * shape.size:
         return True
     return text.isupper() and 4 <= len(text) < 120 and stands and not text.endswith((",", ";"))

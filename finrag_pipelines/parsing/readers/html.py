@@ -16,14 +16,13 @@ from finrag_pipelines.parsing.readers.limits import Deadline
 from finrag_pipelines.parsing.readers.markup import clean, parse_markup
 from finrag_pipelines.parsing.readers.plaintext import layout_of_text
 
-SECONDS = 60.0
 _WRAPPER = re.compile(rb"\A\s{0,200}<DOCUMENT>.{0,4000}?<TEXT>\s{0,200}", re.S | re.I)
 _WRAPPER_FIELD = re.compile(rb"<(TYPE|SEQUENCE|FILENAME|DESCRIPTION)>([^\r\n<]{0,300})", re.I)
 
 
-def read_html(content: bytes) -> Layout:
+def read_html(content: bytes, deadline: Deadline | None = None) -> Layout:
     """Read an HTML document. Raises UnreadableError (`too_large`, `too_deep`, `no_text`, `time_budget`)."""
-    deadline = Deadline(SECONDS)
+    deadline = deadline or Deadline()
     metadata, body = _unwrap(content)
     root, flags = parse_markup(body)
     if (plain := _preformatted(root)) is not None:

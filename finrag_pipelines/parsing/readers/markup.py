@@ -7,6 +7,7 @@ from functools import lru_cache
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from finrag_pipelines.parsing.model import UnreadableError
+from finrag_pipelines.parsing.readers.mojibake import repair_mojibake
 
 MAX_BYTES = 64 * 1024 * 1024
 # About 1.2 KB of memory each while a document is read; the largest annual reports have some 300,000.
@@ -32,7 +33,8 @@ _CLEAN = {**_CONTROL, **_WINDOWS, 0xA0: " ", 0x2007: " ", 0x202F: " ", 0x2002: "
 def decode(content: bytes) -> tuple[str, tuple[str, ...]]:
     """Return the text of `content` and flags that say what was doubtful about its encoding.
 
-    UTF-8 wins where the bytes are valid UTF-8, whatever they declare; else what is declared; else Windows-1252 or,
+    UTF-8 wins where the bytes are valid UTF-8, whatever they declare, and what in it was decoded wrongly before is put
+    right; else what is declared; else Windows-1252 or,
     where most bytes are not ASCII, GB 18030.
     """
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
@@ -44,7 +46,7 @@ def decode(content: bytes) -> tuple[str, tuple[str, ...]]:
     except UnicodeDecodeError:
         pass
     else:
-        return text, ()
+        return repair_mojibake(text), ()
     high = sum(byte > 127 for byte in content[:200_000])
     guesses = [declared] if declared else []
     guesses += ["gb18030"] if high > 0.2 * min(len(content), 200_000) else []

@@ -43,6 +43,8 @@ def _undone(match: re.Match[str]) -> str:
 
 def repair_mojibake(text: str) -> str:
     """Return `text` with wrongly decoded UTF-8 put right; other text comes back unchanged."""
+    if text.isascii():
+        return text
     for _ in range(_MAX_ROUNDS):
         repaired = _BROKEN.sub(_undone, text)
         if repaired == text:

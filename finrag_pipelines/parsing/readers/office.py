@@ -16,7 +16,6 @@ from finrag_pipelines.parsing.readers.html_walk import Block, PageBreak, RawCell
 from finrag_pipelines.parsing.readers.limits import Deadline
 from finrag_pipelines.parsing.readers.markup import clean, decode, parse_markup
 
-SECONDS = 60.0
 MAX_TEXT_BYTES = 32 * 1024 * 1024
 MAX_UNZIPPED_BYTES = 256 * 1024 * 1024
 _MAX_RATIO = 200
@@ -36,12 +35,12 @@ _ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+.!|$%&~<>-])")
 _HTML_TABLE = re.compile(r"<table\b", re.I)
 
 
-def read_markdown(content: bytes) -> Layout:
+def read_markdown(content: bytes, deadline: Deadline | None = None) -> Layout:
     """Read a Markdown document, its front matter into metadata, pipe tables and embedded HTML tables into tables.
 
     Raises UnreadableError `too_large` beyond 32 MiB, `no_text`, `time_budget`.
     """
-    deadline = Deadline(SECONDS)
+    deadline = deadline or Deadline()
     _check_size(content, "Markdown")
     text, flags = decode(content)
     text = clean(text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -193,12 +192,12 @@ def _is_counted(rows: list[list[str]]) -> bool:
     return all(int(a) < int(b) for a, b in pairwise(marks))
 
 
-def read_docx(content: bytes) -> Layout:
+def read_docx(content: bytes, deadline: Deadline | None = None) -> Layout:
     """Read a Word document; its core properties become metadata.
 
     unstructured parts it into elements. Raises UnreadableError `not_a_docx`, `zip_bomb`, `damaged`, `no_text`.
     """
-    deadline = Deadline(SECONDS)
+    deadline = deadline or Deadline()
     _check_archive(content)
     stream = Stream()
     for item in _docx_items(content, deadline):
@@ -275,12 +274,12 @@ def _docx_metadata(content: bytes) -> dict[str, str]:
     return {name: clean(value).strip() for name, value in stated.items() if value and value.strip()}
 
 
-def read_email(content: bytes) -> Layout:
+def read_email(content: bytes, deadline: Deadline | None = None) -> Layout:
     """Read a mail message: headers into metadata, the body from its plain or its HTML part, whichever says more.
 
     Raises UnreadableError `too_large`, `no_text`, `time_budget`.
     """
-    deadline = Deadline(SECONDS)
+    deadline = deadline or Deadline()
     _check_size(content, "mail message")
     message = email.message_from_bytes(content, policy=email.policy.default)
     assert isinstance(message, EmailMessage)

@@ -7,9 +7,10 @@ more than the text itself.
 import ctypes
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from finrag_pipelines.parsing.model import Kind, Layout, UnreadableError
 from finrag_pipelines.parsing.readers.blocks import make_layout
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
     import pypdfium2
 
 MAX_PAGES = 4000
-MAX_CHARACTERS = 60_000_000
+MAX_CHARACTERS = 20_000_000
 _PDFIUM = threading.Lock()  # PDFium is not thread-safe
 # One for one, so that positions stay: soft and odd hyphens, separators that belong to no line, NULs.
 _ODD = {0xFFFE: "-", 0x02: "-", 0xAD: "-"} | dict.fromkeys(
     (0x00, 0x0A, 0x0B, 0x0C, 0x0D, 0x85, 0xA0, 0x2028, 0x2029), " "
 )
+_MAY_BE_ODD = re.compile("[" + "".join(map(re.escape, map(chr, _ODD))) + "]")
 _UNITS = re.compile(r"\b(?:thousands|millions|billions)\b", re.IGNORECASE)
 _FIGURE = re.compile(r"\d,\d{3}|\d\.\d")
 _DIGIT = re.compile(r"\d")
@@ -135,25 +137,61 @@ def _read_page(document: "pypdfium2.PdfDocument", index: int) -> list[Line] | No
         page.close()
 
 
+class _Calls(NamedTuple):
+    """The functions of PDFium that are asked for every word."""
+
+    origin: Callable[..., int]
+    box: Callable[..., int]
+    loose_box: Callable[..., int]
+    weight: Callable[..., int]
+    font: Callable[..., int]
+    text_index: Callable[..., int]
+
+
+@cache
+def _calls() -> _Calls:
+    """Return them with addresses for arguments: a third of the time of the typed pointers that pypdfium2 declares."""
+    import pypdfium2.raw as raw
+
+    address, number = ctypes.c_void_p, ctypes.c_int
+
+    def plain(function: Any, *arguments: Any) -> Callable[..., int]:
+        place = ctypes.cast(function, address).value
+        return ctypes.PYFUNCTYPE(number, address, number, *arguments)(place)  # type: ignore[call-overload, arg-type]
+
+    return _Calls(
+        origin=plain(raw.FPDFText_GetCharOrigin, address, address),
+        box=plain(raw.FPDFText_GetCharBox, address, address, address, address),
+        loose_box=plain(raw.FPDFText_GetLooseCharBox, address),
+        weight=plain(raw.FPDFText_GetFontWeight),
+        font=plain(raw.FPDFText_GetFontInfo, address, ctypes.c_ulong, address),
+        text_index=plain(raw.FPDFText_GetCharIndexFromTextIndex),
+    )
+
+
 class _Reader:
     """Reads the lines of one text page; holds the C variables that PDFium writes to."""
 
     def __init__(self, textpage: Any, page: int) -> None:
         import pypdfium2.raw as raw
 
-        self.raw, self.handle, self.page = raw, textpage.raw, page
+        self.calls, self.page = _calls(), page
+        self.handle = ctypes.cast(textpage.raw, ctypes.c_void_p).value
         text: str = textpage.get_text_range()
         self.text = _DROPPED_F.sub(lambda match: match[0][:-1] + "f", text) if "f " in text else text
         # Characters without a Unicode value or beyond the BMP make text positions differ from character positions.
         self.exact = textpage.count_chars() == len(self.text)
         self.wide = any(ord(ch) > 0xFFFF for ch in self.text) if not self.exact else False
-        self.left, self.bottom, self.right, self.top = (ctypes.c_double() for _ in range(4))
-        self.box = [ctypes.byref(v) for v in (self.left, self.right, self.bottom, self.top)]
-        self.x, self.y = ctypes.c_double(), ctypes.c_double()
-        self.origin = ctypes.byref(self.x), ctypes.byref(self.y)
+        self.right, self.x, self.y = ctypes.c_double(), ctypes.c_double(), ctypes.c_double()
+        self.unused = ctypes.c_double()
+        self.origin = ctypes.addressof(self.x), ctypes.addressof(self.y)
+        unused = ctypes.addressof(self.unused)
+        self.box = unused, ctypes.addressof(self.right), unused, unused  # left, right, bottom, top
         self.rect = raw.FS_RECTF()
+        self.rect_at = ctypes.addressof(self.rect)
         self.font = ctypes.create_string_buffer(96)
         self.font_flags = ctypes.c_int()
+        self.font_at = ctypes.addressof(self.font), 96, ctypes.addressof(self.font_flags)
 
     def index(self, position: int) -> int:
         """The character index of a position in the text."""
@@ -161,30 +199,43 @@ class _Reader:
             return position
         if self.wide:
             position += sum(ord(ch) > 0xFFFF for ch in self.text[:position])
-        return self.raw.FPDFText_GetCharIndexFromTextIndex(self.handle, position)
+        return self.calls.text_index(self.handle, position)
 
     def start_of(self, position: int) -> tuple[float, float]:
         """Left end and baseline of a character."""
         index = position if self.exact else self.index(position)
-        self.raw.FPDFText_GetCharOrigin(self.handle, index, *self.origin)
+        self.calls.origin(self.handle, index, *self.origin)
         return self.x.value, self.y.value
 
     def end_of(self, position: int) -> float:
         """Right edge of a character."""
         index = position if self.exact else self.index(position)
-        self.raw.FPDFText_GetCharBox(self.handle, index, *self.box)
+        self.calls.box(self.handle, index, *self.box)
         return self.right.value
+
+    def places(self, spans: list[tuple[int, int]]) -> list[tuple[float, float, float]]:
+        """Left end, right edge and baseline of runs of characters, first and last given."""
+        if not self.exact:
+            spans = [(self.index(first), self.index(last)) for first, last in spans]
+        handle, (origin, box, *_) = self.handle, self.calls
+        start, edges, x, y, right = self.origin, self.box, self.x, self.y, self.right
+        found = []
+        for first, last in spans:
+            origin(handle, first, *start)
+            box(handle, last, *edges)
+            found.append((x.value, right.value, y.value))
+        return found
 
     def height_of(self, position: int) -> float:
         """The height of a character's box, which is its font size on the page whatever the font's own units."""
-        self.raw.FPDFText_GetLooseCharBox(self.handle, self.index(position), ctypes.byref(self.rect))
+        self.calls.loose_box(self.handle, self.index(position), self.rect_at)
         return self.rect.top - self.rect.bottom
 
     def is_bold(self, position: int) -> bool:
         index = self.index(position)
-        if self.raw.FPDFText_GetFontWeight(self.handle, index) >= 500:
+        if self.calls.weight(self.handle, index) >= 500:
             return True
-        self.raw.FPDFText_GetFontInfo(self.handle, index, self.font, 96, ctypes.byref(self.font_flags))
+        self.calls.font(self.handle, index, *self.font_at)
         name = self.font.value.lower()
         return b"bold" in name or b"black" in name or b"heavy" in name or self.font_flags.value & 0x40000 != 0
 
@@ -250,15 +301,16 @@ class _Reader:
             for part, begin in piece.parts:
                 stripped = part.strip()
                 shift = begin + len(part) - len(part.lstrip())
-                for first, last in _spans(stripped):
-                    x0, y = self.start_of(shift + first)
-                    placed.append((length + first, length + last, x0, self.end_of(shift + last - 1), y))
+                spans = _spans(stripped)
+                places = self.places([(shift + first, shift + last - 1) for first, last in spans])
+                placed += [(length + a, length + b, *at) for (a, b), at in zip(spans, places, strict=True)]
                 length += len(stripped) + 1
-            baseline = min(word[4] for word in placed)
-            words = [Word(a, b, x0, x1, y - baseline > 0.15 * size) for a, b, x0, x1, y in placed]
-        return Line(
-            text.translate(_ODD), self.page, piece.x0, piece.x1, baseline, size, piece.bold, 0.26 * size, tuple(words)
-        )
+            baseline = min([word[4] for word in placed])
+            raised = baseline + 0.15 * size
+            words = [Word(a, b, x0, x1, y > raised) for a, b, x0, x1, y in placed]
+        if _MAY_BE_ODD.search(text):
+            text = text.translate(_ODD)
+        return Line(text, self.page, piece.x0, piece.x1, baseline, size, piece.bold, 0.26 * size, tuple(words))
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

@@ -8,8 +8,10 @@ from finrag_pipelines.parsing.model import Kind, Layout, UnreadableError
 from finrag_pipelines.parsing.readers.blocks import make_layout
 from finrag_pipelines.parsing.readers.limits import Deadline
 from finrag_pipelines.parsing.readers.lines import WORD, Line, Word
+from finrag_pipelines.parsing.readers.mojibake import repair_mojibake
 
-MAX_BYTES = 120_000_000
+MAX_CHARACTERS = 20_000_000  # about 45 bytes of memory each while a text is read
+MAX_BYTES = 4 * MAX_CHARACTERS
 _MAX_LINE = 2_000  # longer lines are whole paragraphs: their columns mean nothing
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -18,7 +20,6 @@ _MARKUP = re.compile(r"</?(?:TABLE|CAPTION|S|C|FN|F\d{1,2}|TEXT|DOCUMENT|MULTIPL
 _RULE = re.compile(r"[\s\-_=–—─━~.*+|]*[-_=─━]{3}[\s\-_=–—─━~.*+|]*")
 _LEADERS = re.compile(r"[.…·]{2,}|[_=]{3,}|(?<![\w$])\.(?=\s)")
 _CONTROL = re.compile(r"[\x01-\x08\x0b\x0e-\x1f\x7f]")
-_MOJIBAKE = re.compile(r"[ÂÃâ][\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]{1,2}")
 _CJK = re.compile(r"[一-鿿]")
 # The commonest Chinese characters: text decoded by the wrong table hardly holds any of them.
 _COMMON = frozenset(
@@ -29,12 +30,11 @@ _COMMON = frozenset(
 def decode(content: bytes) -> str:
     """Return the text of `content`: by its byte-order mark, else UTF-8, UTF-16, GB18030 or Windows-1252, in this order.
 
-    NUL bytes go, line ends become newlines, and UTF-8 that was once read as Windows-1252 is put right.
+    NUL bytes go, line ends become newlines, and UTF-8 that was once read as Windows-1252 or Latin-1 is put right.
     """
     text = _decoded(content).replace("\x00", "")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = _MOJIBAKE.sub(_repaired, text)
-    return _CONTROL.sub(" ", text).removeprefix("﻿")
+    return _CONTROL.sub(" ", repair_mojibake(text)).removeprefix("﻿")
 
 
 def _decoded(content: bytes) -> str:
@@ -63,17 +63,6 @@ def _decoded(content: bytes) -> str:
     return content.decode("cp1252", errors="replace") if b"\x81" not in content else content.decode("latin-1")
 
 
-def _repaired(match: re.Match[str]) -> str:
-    """Undo one step of reading UTF-8 as Windows-1252; what is no such sequence stays."""
-    raw = match[0]
-    for length in (len(raw), len(raw) - 1):
-        try:
-            return raw[:length].encode("cp1252").decode("utf-8") + raw[length:]
-        except (UnicodeEncodeError, UnicodeDecodeError):
-            continue
-    return raw
-
-
 def read_text(content: bytes, deadline: Deadline | None = None) -> Layout:
     """Return the layout of a plain-text document. Raises UnreadableError `text_too_large`, `text_empty`, `time_budget`.
 
@@ -88,6 +77,10 @@ def read_text(content: bytes, deadline: Deadline | None = None) -> Layout:
 
 def layout_of_text(text: str, deadline: Deadline | None = None) -> Layout:
     """Return the layout of decoded text; see read_text."""
+    if len(text) > MAX_CHARACTERS:
+        raise UnreadableError(
+            "text_too_large", f"The text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read. Split it."
+        )
     pages = _pages(text)
     lines = [list(_lines(page, index)) for index, page in enumerate(pages)]
     if not any(lines):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from finrag_pipelines.parsing.model import Kind, Layout, UnreadableError
+from finrag_pipelines.parsing.readers.limits import Deadline
 
 _DOCUMENT = re.compile(rb"<DOCUMENT>", re.IGNORECASE)
 _DOCUMENT_END = re.compile(rb"</DOCUMENT>", re.IGNORECASE)
@@ -183,7 +184,7 @@ def belongs_to_text(document: SubmissionDocument, form: str) -> bool:
     return False
 
 
-def read_submission(content: bytes) -> Layout:
+def read_submission(content: bytes, deadline: Deadline | None = None) -> Layout:
     """Return the layout of a submission: its primary document, and the exhibits that belong to its text, in order.
 
     `metadata` is the SGML header; `flags` name what was joined (`joined:EX-99.1`) and what was left out
@@ -202,6 +203,7 @@ def read_submission(content: bytes) -> Layout:
             f"None of the {len(submission.documents)} documents of the submission is text; ingest the document itself.",
         )
     layouts: list[Layout] = []
+    names: list[str] = []
     flags: list[str] = []
     for index, document in enumerate(submission.documents):
         name = document.type or document.filename or str(index + 1)
@@ -209,7 +211,8 @@ def read_submission(content: bytes) -> Layout:
             flags.append(f"left_out:{name}")
             continue
         try:
-            layouts.append(_read(document))
+            layouts.append(_read(document, deadline))
+            names.append(name)
         except UnreadableError as error:
             if index == primary:
                 raise
@@ -219,7 +222,7 @@ def read_submission(content: bytes) -> Layout:
             flags.append(f"joined:{name}")
     metadata = dict(submission.metadata)
     metadata.setdefault("form", form)
-    joined = join_layouts(layouts)
+    joined = join_layouts(layouts, names)
     return replace(joined, kind=Kind.SUBMISSION, metadata=joined.metadata | metadata, flags=(*joined.flags, *flags))
 
 
@@ -230,27 +233,28 @@ def _is_binary(document: SubmissionDocument) -> bool:
     return head.startswith((b"begin 6", b"<pdf>", b"%pdf", b"begin 7")) or b"\x00\x00" in document.content[:2000]
 
 
-def _read(document: SubmissionDocument) -> Layout:
+def _read(document: SubmissionDocument, deadline: Deadline | None) -> Layout:
     body = document.content
     for _ in range(2):
         body = _WRAPPER.sub(b"", body)
     if _HTML.search(body[:6000]):
         from finrag_pipelines.parsing.readers.html import read_html
 
-        return read_html(body)
+        return read_html(body, deadline)
     from finrag_pipelines.parsing.readers.plaintext import read_text
 
-    return read_text(body)
+    return read_text(body, deadline)
 
 
-def join_layouts(layouts: Sequence[Layout]) -> Layout:
-    """Join layouts into one, in order, each moved behind the one before it; pages are counted on."""
+def join_layouts(layouts: Sequence[Layout], names: Sequence[str]) -> Layout:
+    """Join layouts into one, in order, each moved behind the one before it; pages are counted on. `names` says what
+    each of them is."""
     if len(layouts) == 1:
         return layouts[0]
     texts: list[str] = []
     offset = page_offset = table_offset = 0
     joined = Layout("", layouts[0].kind, (), metadata=dict(layouts[0].metadata))
-    for layout in layouts:
+    for layout, name in zip(layouts, names, strict=True):
         moved = _moved(layout, offset, page_offset, table_offset)
         joined = replace(
             joined,
@@ -260,6 +264,7 @@ def join_layouts(layouts: Sequence[Layout]) -> Layout:
             facts=joined.facts + moved.facts,
             anchors=joined.anchors + moved.anchors,
             flags=joined.flags + moved.flags,
+            joined=(*joined.joined, (name, offset)) if offset else (),
         )
         texts.append(layout.text.rstrip("\n") + "\n\n")
         offset += len(texts[-1])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from finrag_pipelines.parsing.model import Element, ElementKind, Kind, Layout, UnreadableError
+from finrag_pipelines.parsing.readers.limits import Deadline
 from finrag_pipelines.parsing.readers.mojibake import repair_mojibake
 
 _SPEAKER_KEYS = ("speaker_name", "speaker", "name", "participant")
@@ -24,6 +25,7 @@ _FACTS = {
     "title": ("title", "headline", "event_title"),
 }
 _MAX_DEPTH = 8
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,18 @@ class _Writer:
         self._position = 0
 
     def line(self, kind: ElementKind, text: str) -> None:
-        text = " ".join(repair_mojibake(text).replace("\x00", "").split())
+        # JSON can state half of a surrogate pair, which no encoding can hold.
+        text = _SURROGATE.sub("\ufffd", repair_mojibake(text)).replace("\x00", "")
+        text = " ".join(text.split())
         if text:
             self.elements.append(Element(kind, self._position, self._position + len(text)))
             self.parts.append(text)
             self._position += len(text) + 1
 
 
-def read_json_transcript(content: bytes) -> Layout:
+def read_json_transcript(content: bytes, deadline: Deadline | None = None) -> Layout:
     """Return the layout of a transcript in JSON. A TURN element holds the line that names a speaker; the words follow
-    as paragraphs. Raises UnreadableError `json_broken` or `json_no_transcript`."""
+    as paragraphs. Raises UnreadableError `json_broken`, `json_no_transcript` or `time_budget`."""
     try:
         document = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -75,6 +79,8 @@ def read_json_transcript(content: bytes) -> Layout:
         writer.line(ElementKind.TITLE, heading)
         for speech in speeches:
             spoken += 1
+            if deadline:
+                deadline.check(f"turn {spoken}")
             label = speech.speaker + (f" -- {speech.credentials}" if speech.credentials else "")
             writer.line(ElementKind.TURN, label)
             for paragraph in speech.text.split("\n"):
@@ -197,5 +203,5 @@ def _facts(value: Any) -> dict[str, str]:
         for fact, keys in _FACTS.items():
             stated = next((lower[key] for key in keys if isinstance(lower.get(key), str | int)), None)
             if stated is not None and fact not in found and len(str(stated)) < 300:
-                found[fact] = str(stated)
+                found[fact] = _SURROGATE.sub("\ufffd", str(stated))
     return found

@@ -15,8 +15,13 @@ _SIGNED = re.compile(
     re.IGNORECASE,
 )
 _EXHIBIT = re.compile(r"(?:exhibit|ex)[\s.–—-]{1,3}\(?(\d{1,3}(?:\.\d{1,3}){0,3}(?:\(\w{1,3}\))?)\)?", re.IGNORECASE)
+# What a title says in letters only, and the key of the section that it opens. An annual report to shareholders that
+# was put behind the signatures has parts of its own.
 _BACK_MATTER = {
     "Exhibit Index": ("exhibitindex", "indextoexhibits", "indexofexhibits"),
+    "Annual Report": ("annualreporttoshare", "annualreporttostock", "financialsection", "financialreview"),
+    "Management's Discussion": ("managementsdiscussion",),
+    "Selected Financial Data": ("selectedfinancialdata", "selectedconsolidatedfinancialdata"),
     "Financial Statements": (
         "indextofinancialstatements",
         "indextoconsolidatedfinancialstatements",
@@ -25,9 +30,15 @@ _BACK_MATTER = {
         "independentauditorsreport",
         "consolidatedfinancialstatements",
         "financialstatements",
+        "consolidatedstatement",
+        "consolidatedbalancesheet",
+        "statementofearnings",
+        "statementofincome",
+        "statementoffinancialposition",
     ),
 }
 _LONGEST_SIGNATURES = 40_000
+_HEADING_LENGTH = 200  # of an exhibit: what opens within it is the exhibit itself
 
 
 def find_signatures(text: str, start: int) -> int:
@@ -41,14 +52,28 @@ def find_signatures(text: str, start: int) -> int:
 
 
 def after_signatures(layout: Layout, start: int) -> list[Section]:
-    """Cut what follows the signatures at the exhibits and at financial statements that were put last."""
-    cuts = back_matter(layout, start + 1, len(layout.text))
+    """Cut what follows the signatures at the exhibits and at financial statements that were put last. `start` may also
+    be where a joined document begins, where the filing itself has no signatures."""
+    exhibits = [(at, _exhibit_key(name)) for name, at in layout.joined if at > start]
+    cuts = back_matter(layout, start + 1, exhibits[0][0] if exhibits else len(layout.text))
+    for i, (at, key) in enumerate(exhibits):
+        stop = exhibits[i + 1][0] if i + 1 < len(exhibits) else len(layout.text)
+        parts = back_matter(layout, at + 1, stop)
+        cuts += [(at, key), *(cut for cut in parts if cut[1] != key and cut[0] > at + _HEADING_LENGTH)]
     bounds = [start, *(at for at, _ in cuts), len(layout.text)]
-    keys = ["Signatures", *(key for _, key in cuts)]
+    keys = [
+        next((_exhibit_key(name) for name, at in layout.joined if at == start), "Signatures"),
+        *(key for _, key in cuts),
+    ]
     sections = [Section(key, key, bounds[i], bounds[i + 1]) for i, key in enumerate(keys) if bounds[i] < bounds[i + 1]]
     if sections[0].end - sections[0].start > _LONGEST_SIGNATURES:
         sections[0] = replace(sections[0], flags=("absurd_size",))
     return sections
+
+
+def _exhibit_key(name: str) -> str:
+    """`EX-99.1` as the heading of a section."""
+    return re.sub(r"^EX-", "Exhibit ", name, flags=re.IGNORECASE)
 
 
 def back_matter(layout: Layout, start: int, stop: int) -> list[tuple[int, str]]:
@@ -75,8 +100,9 @@ def back_matter(layout: Layout, start: int, stop: int) -> list[tuple[int, str]]:
 def _named_back_matter(layout: Layout, start: int, stop: int) -> list[tuple[int, str]]:
     found: dict[str, int] = {}
     for element in layout.elements:
-        if element.kind is ElementKind.TITLE and start <= element.start < stop:
-            wording = letters(layout.text[element.start : element.end])
+        if element.kind in (ElementKind.TITLE, ElementKind.TABLE) and start <= element.start < stop:
+            first_line = layout.text[element.start : min(element.end, element.start + 200)].strip("|\n ")
+            wording = letters(first_line.split("\n", 1)[0])
             key = next((key for key, known in _BACK_MATTER.items() if wording.startswith(known)), None)
             if key is not None:
                 found.setdefault(key, element.start)

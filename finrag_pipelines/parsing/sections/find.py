@@ -86,7 +86,8 @@ def _item_sections(layout: Layout, scheme: Scheme, complete: bool) -> tuple[tupl
     titled = (*titled, *(c.candidate for c in by_page))
     if not choices:
         return (), _verdicts(numbered, titled, ())
-    end = find_signatures(layout.text, choices[-1].candidate.end)
+    last = choices[-1].candidate.end
+    end = min(find_signatures(layout.text, last), *(at for _, at in layout.joined if at > last), len(layout.text))
     sections = _cut(layout, scheme, choices, end, listed if complete else set(), complete)
     return sections, _verdicts(numbered, titled, choices)
 

@@ -6,7 +6,7 @@ unknown speaker: nobody is guessed from what is said.
 
 import difflib
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -423,9 +423,11 @@ def _cut(text: str, lines: Sequence[_Line], labels: Sequence[_Label], listed: se
         parts = _parts_by_words(text, labels, parts)
     turns: list[Turn] = []
     last = _last_line(lines, labels[-1], listed)
+    ends = [line.end for line in lines]
     for position, label in enumerate(labels):
         border = starts[position + 1] if position + 1 < len(labels) else lines[last].end
-        end = border - (len(text[:border]) - len(text[:border].rstrip())) if border else border
+        # Where the next one begins on a new page, running lines stand between: the turn ends with its own last line.
+        end = ends[bisect_right(ends, border) - 1] if border >= ends[0] else border
         if turns and starts[position] < turns[-1].end:
             continue
         turns.append(Turn(label.name, starts[position], max(end, label.speech), part=parts[position]))

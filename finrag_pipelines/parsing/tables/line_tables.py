@@ -441,7 +441,7 @@ def _find_header(grid: Grid, lines: Sequence[Line], values: list[list[Value]], p
             top, stubs = i, 0
         elif text.startswith("(") and parse_units(text) is not None and len(text) < 160:
             header.append(i)
-            grid.units = grid.units or text
+            grid.units = grid.units or _stating(text)
             top, stubs = i, 0
         elif stubs < 4 and len(text) < 120 and not ends_sentence(text) and not values[i]:
             # A heading between the columns' heads and the first row, or units beside the heads: if heads follow above.
@@ -477,7 +477,7 @@ def _find_header(grid: Grid, lines: Sequence[Line], values: list[list[Value]], p
             and (parse_units(text) or text.endswith(")"))
             and not is_sentence_like(line)
         ):
-            grid.units = grid.units or (text if parse_units(text) else "")
+            grid.units = grid.units or (_stating(text) if parse_units(text) else "")
             grid.header.insert(0, i)
             top = i
             i -= 1
@@ -497,7 +497,7 @@ def _find_header(grid: Grid, lines: Sequence[Line], values: list[list[Value]], p
     grid.first = top
     if not grid.units:
         beside_heads = " ".join(lines[k].text.strip() for k in sorted(header) if lines[k].x1 < left)
-        grid.units = beside_heads if parse_units(beside_heads) and len(beside_heads) < 120 else ""
+        grid.units = _stating(beside_heads) if parse_units(beside_heads) and len(beside_heads) < 120 else ""
     if not grid.units:
         grid.units = _units_in([lines[i].text for i in grid.header] + [grid.caption])
     grid.headers = _header_texts(lines, [i for i in grid.header if i in header], columns, centre)
@@ -511,15 +511,23 @@ def _beside(lines: Sequence[Line], i: int, header: list[int]) -> bool:
 def _units_in(texts: Sequence[str]) -> str:
     for text in texts:
         if parse_units(text):
-            return text.strip() if len(text) < 120 else _parenthesis(text)
+            return _stating(text)
     return ""
 
 
 _PAREN = re.compile(r"\([^()]{3,120}\)")
+_RULED = re.compile(r"[-_=]{3,}")
+_HEADS_AFTER = re.compile(r"\s+(?:fiscal\s+)?(?:19|20)\d\d\b", re.I)
 
 
-def _parenthesis(text: str) -> str:
-    return next((m[0] for m in _PAREN.finditer(text) if parse_units(m[0])), text.strip()[-120:])
+def _stating(text: str) -> str:
+    """The part of a line that states the units: its parentheses, or what stands before the heads of the columns."""
+    text = " ".join(_RULED.sub(" ", text).split())
+    inside = next((m[0] for m in _PAREN.finditer(text) if parse_units(m[0])), None)
+    if inside is not None:
+        return inside
+    before = text[: heads.start()] if (heads := _HEADS_AFTER.search(text)) else text
+    return (before if parse_units(before) else text).strip()[-120:]
 
 
 def _lead_in(lines: Sequence[Line], i: int, floor: int) -> str:

@@ -178,6 +178,10 @@ _SHARES_APART = (
     re.compile(rf"\b{_SCALE_WORD} of shares\b", re.I),
 )  # fmt: skip
 _EXCEPT = re.compile(r"\b(?:except|excluding|other than|unless)\b(.*)", re.I | re.S)
+_NOTED = re.compile(
+    r",?\s*\b(?:unless|except (?:as|where))\s+(?:otherwise\s+)?(?:noted|stated|indicated|specified|disclosed)(?:\s+otherwise)?\b,?",  # noqa: E501
+    re.I,
+)
 _PER_SHARE = re.compile(r"\bper[\s-]+(?:[a-z]+[\s-]+){0,3}?(?:shares?|unit|ads|ordinary)\b|\bper-?share\b|每股", re.I)
 _SHARES = re.compile(r"(?<!per )(?<!per-)\bshares?\b(?!\s*(?:amounts?|data|information)?\s*per\b)", re.I)
 _PERCENT_WORD = re.compile(r"%|\bpercent(?:ages?)?\b|\bper cent\b", re.I)
@@ -199,6 +203,8 @@ def parse_units(text: str) -> Units | None:
     """
     if not _MAY_STATE.search(text):
         return None
+    whole = text
+    text, noted = _NOTED.subn("", text)  # what it leaves open is said where it is noted, and is no exception here
     excepted_part = match[1] if (match := _EXCEPT.search(text)) else ""
     main = text[: match.start()] if match else text
     scale, found = None, None
@@ -229,7 +235,7 @@ def parse_units(text: str) -> Units | None:
         excepted.append("percent")
     if re.search(r"\bratios?\b", excepted_part, re.I):
         excepted.append("ratios")
-    if excepted_part and not excepted:
+    if (excepted_part or noted) and not excepted:
         excepted.append("other")
     return Units(
         scale=0 if only_shares else scale or 0,
@@ -237,7 +243,7 @@ def parse_units(text: str) -> Units | None:
         excepted=tuple(excepted),
         share_scale=share_scale,
         percent=percent and scale is None,
-        text=text.strip(),
+        text=whole.strip(),
     )
 
 
@@ -254,7 +260,12 @@ _SHARE_COUNT = re.compile(
     re.I,
 )
 _CAPITAL = re.compile(r"\b(?:par value|at cost|common stock|preferred stock|common shares|treasury)\b", re.I)
-_EPS = re.compile(r"\b(?:eps|earnings per|income per|loss per|dividends? (?:declared |paid )?per)\b", re.I)
+# What it is per may stand in a line of its own; per annum, per day and per ounce is something else.
+_EPS = re.compile(
+    r"\beps\b|\b(?:earnings|income|loss|dividends?(?: declared| paid)?) per"
+    r"(?:\W*$|\s+(?:common|basic|diluted|class|limited|adr|depositary)\b)",
+    re.I,
+)
 _YEARS = re.compile(
     r"\((?:in )?years\)|\bin years\b|\blife remaining\b|\b(?:remaining|contractual|useful|lease) (?:life|lives|term)\b",
     re.I,
