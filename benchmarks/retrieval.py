@@ -10,8 +10,10 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -26,6 +28,7 @@ from finrag_pipelines.indexing.build import build_index, fragment_set_id
 from finrag_pipelines.indexing.manifest import Manifest, ManifestEntry, entry_from_json
 from finrag_pipelines.indexing.publication import publish
 from finrag_pipelines.parsing.parse import parse
+from finrag_pipelines.retrieval import bm25, priors, search
 from finrag_pipelines.retrieval.model import Candidate, Pair, Plan
 from finrag_pipelines.retrieval.question import plan_question
 from finrag_pipelines.retrieval.scope_words import load_scope_words
@@ -36,6 +39,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus" / "financebench"
 DEPTH = 40
 CUTS = (1, 5, 10)
+SHOWN = ("page_recall@1", "page_recall@5", "page_recall@10", "all_pages_recall@10", "doc_recall@1")
+IDEAS = ("lexicon", "statements", "phrases", "priors", "section prior", "period filter", "collapsing")
 
 
 @dataclass(frozen=True)
@@ -184,18 +189,59 @@ def figures(outcomes: Sequence[Outcome]) -> dict[str, dict[str, float | list[flo
     return found
 
 
-def run(index: Index, asked: Sequence[Question], mode: str, scoped: bool) -> tuple[list[Outcome], list[float]]:
-    """Ask every question in one mode; return outcomes and milliseconds without the query's embedding."""
+def run(
+    index: Index, asked: Sequence[Question], mode: str, scoped: bool, change: Callable[[Plan], Plan] = lambda plan: plan
+) -> tuple[list[Outcome], list[float]]:
+    """Ask every question in one mode, its plan changed by `change`; return outcomes and milliseconds without the
+    query's embedding."""
     outcomes, times = [], []
     view = index.catalog_view(PUBLIC_PRINCIPAL)
     for question in asked:
         plan = plan_question(question.text, view)
-        used = plan if scoped else unscoped(plan)
+        used = change(plan if scoped else unscoped(plan))
         response = index.search(question.text, k=DEPTH, mode=mode, plan=used)
         timings = response.trace.timings_ms
         times.append(sum(ms for name, ms in timings.items() if name != "embed"))
         outcomes.append(outcome(response.results, question, plan.companies if scoped else ()))
     return outcomes, times
+
+
+def without(name: str) -> tuple[Callable[[Plan], Plan], AbstractContextManager[object]]:
+    """Return what leaves one idea out: a change of the plan, and a context in which the code does without it."""
+    kept: Callable[[Plan], Plan] = lambda plan: plan  # noqa: E731
+    match name:
+        case "lexicon":
+            return lambda plan: replace(plan, expansions=()), nullcontext()
+        case "statements":
+            return lambda plan: replace(plan, statements=()), nullcontext()
+        case "phrases":
+            return kept, patch.object(bm25, "PHRASE_WEIGHT", 0.0)
+        case "priors":
+            return kept, patch.multiple(priors, FILING_PERIOD=1.0, DATE=1.0, SECTION=1.0)
+        case "section prior":
+            return kept, patch.object(priors, "SECTION", 1.0)
+        case "period filter":
+            pairs = lambda plan: tuple(dict.fromkeys(Pair(p.company, None) for p in plan.pairs))  # noqa: E731
+            return lambda plan: replace(plan, pairs=pairs(plan), periods=()), nullcontext()
+        case "collapsing":
+            return kept, patch.object(search, "near_duplicates", lambda rows: list(range(len(rows))))
+    raise ValueError(f"no idea is called {name!r}; choose one of {', '.join(IDEAS)}")
+
+
+def depth_losses(index: Index, asked: Sequence[Question], k: int = 10) -> tuple[int, int]:
+    """Return how many of the first `k` candidates of all unscoped searches the shards' depth loses, and of how many."""
+    whole = Index(index.store, index.description, index.embedder, shard_depth=1_000_000)
+    lost = total = 0
+    view = index.catalog_view(PUBLIC_PRINCIPAL)
+    for question in asked:
+        plan = unscoped(plan_question(question.text, view))
+        found, expected = (
+            {c.fragment.fragment_id for c in one.search(question.text, k=k, plan=plan).results}
+            for one in (index, whole)
+        )
+        lost += len(expected - found)
+        total += len(expected)
+    return lost, total
 
 
 def main() -> int:
@@ -205,6 +251,8 @@ def main() -> int:
     parser.add_argument("--modes", default="lexical,vector,hybrid")
     parser.add_argument("--keep", action="store_true", help="use kept fragments though parsing or chunking changed")
     parser.add_argument("--misses", action="store_true", help="list the questions whose page was not among the first 5")
+    parser.add_argument("--ideas", action="store_true", help="leave out one idea at a time, and see what it gained")
+    parser.add_argument("--depth", action="store_true", help="compare unscoped searches with exhaustive ones")
     parser.add_argument("--out", default=str(ROOT / ".bench" / "retrieval.json"))
     options = parser.parse_args()
     if not CORPUS.is_dir():
@@ -232,13 +280,25 @@ def main() -> int:
                 "wrong_company_rows": sum(o.wrong for o in outcomes),
                 "median_ms_without_query_embedding": float(np.median(times)),
             }
-            shown = ("page_recall@1", "page_recall@5", "page_recall@10", "all_pages_recall@10", "doc_recall@1")
-            values = "".join(f"{found[key]['value']:>8.2f}" for key in (*shown, "doc_recall@5"))
+            values = "".join(f"{found[key]['value']:>8.2f}" for key in (*SHOWN, "doc_recall@5"))
             print(f"{name:<24}{values}{sum(o.wrong for o in outcomes):>7}{np.median(times):>8.1f}")
             if options.misses and scoped:
                 for question, result in zip(asked, outcomes, strict=True):
                     if result.page is None or result.page > 5 or result.document != 1:
                         print(f"    {question.name} {sorted(question.pages)} {result}: {question.text[:110]}")
+    if options.ideas:
+        report["without"] = {}
+        for idea in IDEAS:
+            change, context = without(idea)
+            with context:
+                found = figures(run(index, asked, "hybrid", True, change)[0])
+            report["without"][idea] = found
+            values = "".join(f"{found[key]['value']:>8.2f}" for key in (*SHOWN, "doc_recall@5"))
+            print(f"{'  without ' + idea:<24}{values}")
+    if options.depth:
+        lost, total = depth_losses(index, asked)
+        report["depth"] = {"shard_depth": index.shard_depth, "lost": lost, "of": total}
+        print(f"depth {index.shard_depth} of each shard loses {lost} of {total} first ten candidates without scope")
     low, high = report["hybrid scoped"]["page_recall@5"]["interval"] if "hybrid scoped" in report else (0, 0)
     print(f"hybrid scoped page_recall@5, 95% bootstrap interval: {low:.2f} to {high:.2f}")
     write_file(Path(options.out), json.dumps(report, indent=1).encode())

@@ -2,7 +2,8 @@
 
 The fragments are those of the FinanceBench filings, repeated under other identities until there are enough. Vectors are
 random unit vectors of MiniLM's width, since an exact search takes as long whatever they say. The query's embedding is
-timed by `make bench-embedding`, not here. Run with `make bench-search_speed`. The peers live in an environment of their own:
+timed by `make bench-embedding`, not here. Run with `make bench-search_speed`; after `make bench-retrieval` it starts
+sooner. The peers live in an environment of their own:
 
     python3.11 -m venv .bench/peers
     .bench/peers/bin/pip install rank-bm25 bm25s langchain-classic langchain-community langchain-chroma
@@ -31,7 +32,7 @@ from finrag_pipelines.embedding import Progress
 from finrag_pipelines.indexing.analyzer import terms
 from finrag_pipelines.indexing.build import build_index, fragment_set_id
 from finrag_pipelines.indexing.manifest import Manifest, ManifestEntry
-from finrag_pipelines.indexing.shard import WORDS
+from finrag_pipelines.indexing.shard import WORDS, engine_query
 from finrag_pipelines.retrieval.model import Plan, SearchResponse
 from finrag_pipelines.retrieval.question import plan_question
 from finrag_pipelines.retrieval.search import CHANNEL_DEPTH, Index, open_index
@@ -41,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SIZES = (10_000, 100_000)
 WIDTH = 384
 PEERS = ROOT / ".bench" / "peers" / "bin" / "python"
-SYLLABLES = "ba du fe gi ko lu ma ni po ru se ta vo wi xa zu".split()
+SYLLABLES = ["ba", "du", "fe", "gi", "ko", "lu", "ma", "ni", "po", "ru", "se", "ta", "vo", "wi", "xa", "zu"]
 
 
 class RandomUnitVectors:
@@ -118,7 +119,7 @@ def enlarged(kept: Store, entries: Sequence[ManifestEntry], store: Store, size: 
     return Manifest(tuple(chosen)), texts
 
 
-def milliseconds(work: Callable[[], object], rounds: int = 5) -> float:
+def milliseconds(work: Callable[[], object], rounds: int = 3) -> float:
     """Return the median time of one call, after one that warms up."""
     work()
     times = []
@@ -140,7 +141,7 @@ def engines_alone(index: Index, plan: Plan, vector: np.ndarray) -> tuple[float, 
     """Return the milliseconds of Tantivy asked for the plan's words, and of LanceDB asked for the vector, each behind
     the filters of the plan's pairs and for as many hits as a channel keeps. Nothing is made of the hits."""
     scopes = [index.scope(pair, plan) for pair in plan.pairs]
-    words = [(WORDS, word) for word in dict.fromkeys(plan.ranking_query.split())]
+    words = engine_query([(WORDS, word, 1.0) for word in dict.fromkeys(plan.ranking_query.split())])
 
     def tantivy() -> None:
         for scope in scopes:
@@ -184,7 +185,7 @@ def time_ours(index: Index, asked: Sequence[Question], scoped: bool) -> Timing:
 
         search()
         rounds = []
-        for _ in range(5):
+        for _ in range(3):
             timings = search().trace.timings_ms
             rounds.append(sum(ms for name, ms in timings.items() if name != "embed"))
             for name, ms in timings.items():
@@ -274,7 +275,9 @@ def main() -> int:
     if len(sizes) > 1:
         first, last = report["sizes"][sizes[0]], report["sizes"][sizes[-1]]
         report["growth"] = {kind: last[kind]["search"] / first[kind]["search"] for kind in ("scoped", "unscoped")}
-        print(f"\nfrom {sizes[0]:,} to {sizes[-1]:,}: " + ", ".join(f"{k} {v:.2f}x" for k, v in report["growth"].items()))
+        print(
+            f"\nfrom {sizes[0]:,} to {sizes[-1]:,}: " + ", ".join(f"{k} {v:.2f}x" for k, v in report["growth"].items())
+        )
     write_file(Path(options.out), json.dumps(report, indent=1).encode())
     return 0
 

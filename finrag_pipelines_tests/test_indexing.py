@@ -22,7 +22,7 @@ from finrag_pipelines.indexing.publication import (
     published_version,
     resolve_version,
 )
-from finrag_pipelines.indexing.shard import RowFilter, Shard
+from finrag_pipelines.indexing.shard import RowFilter, Shard, engine_query
 from finrag_pipelines.indexing.vectors import VectorFilter, VectorTable
 from finrag_pipelines.retrieval.search import open_index
 from finrag_pipelines.storage import Store, StoreError
@@ -244,8 +244,8 @@ def test_filters_of_both_engines_agree_with_the_columns(built: Store) -> None:
     periods = frozenset({period_code("FY2025")})
     rows = RowFilter(periods=periods)
     kept = {int(row) for row in np.flatnonzero(shard.mask(rows))}
-    words = [("words", term) for row in range(shard.count) for term in terms(shard.fragment(row).embedded_text)]
-    assert set(shard.matching(set(words), rows, 100).tolist()) == kept
+    words = [("words", term, 1.0) for row in range(shard.count) for term in terms(shard.fragment(row).embedded_text)]
+    assert set(shard.matching(engine_query(set(words)), rows, 100).tolist()) == kept
     table = VectorTable(built, EMBEDDER.model_digest)
     sets = frozenset(entry.set_code for entry in shard.entries)
     hits = table.search(EMBEDDER.embed(["capital"])[0], VectorFilter(sets, periods), 100)

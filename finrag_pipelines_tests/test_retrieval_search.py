@@ -17,7 +17,7 @@ from finrag_pipelines.indexing.publication import current_version
 from finrag_pipelines.retrieval.bm25 import lexical_query, score_rows
 from finrag_pipelines.retrieval.fusion import interleave, near_duplicates, reciprocal_rank_fusion
 from finrag_pipelines.retrieval.model import Pair
-from finrag_pipelines.retrieval.search import MODES, Index, open_index
+from finrag_pipelines.retrieval.search import MODES, VECTOR_WEIGHT, Index, open_index
 from finrag_pipelines.storage import Store
 from finrag_pipelines_tests.small_corpus import CORPUS, EMBEDDER, MEMO_TEXT, Document, Passage, build, fragments_of
 
@@ -108,6 +108,22 @@ def test_as_of_hides_what_was_filed_later(index: Index) -> None:
     assert set(sources(response)) == {"KO_10-Q_2025Q3"}
 
 
+def test_what_bears_no_filing_date_is_known_from_its_event_or_the_end_of_its_period(tmp_path: Path) -> None:
+    text = (Passage("Commodity costs rose."),)
+    documents = [
+        Document("KO_10-Q_2025Q3", text, "KO", "The Coca-Cola Company", "10-Q", "2025Q3"),
+        Document("KO_10-Q_2026Q1", text, "KO", "The Coca-Cola Company", "10-Q", "2026Q1"),
+        Document("notice", text, None, None, "fund_announcement", None, event_dates=("2026-03-12",)),
+    ]
+    store = Store(tmp_path)
+    build(store, documents)
+    index = open_index(store, embedder=EMBEDDER)
+    assert set(sources(index.search("commodity costs", as_of="2025-12-31"))) == {"KO_10-Q_2025Q3"}
+    assert len(sources(index.search("commodity costs", as_of="2026-03-31"))) == 3
+    with pytest.raises(ValueError, match="YYYY-MM-DD"):
+        index.search("commodity costs", as_of="last week")
+
+
 def test_an_unknown_company_is_said_and_not_searched_around(index: Index) -> None:
     response = index.search("What is Tesla's revenue in Q1 2026?")
     assert response.results == ()
@@ -166,7 +182,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("question", HOSTILE)
-@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
+@pytest.mark.parametrize("mode", MODES)
 def test_user_text_is_never_a_query_language(index: Index, question: str, mode: str) -> None:
     response = index.search(question, PUBLIC_PRINCIPAL, 50, mode)
     assert "memo_beverages" not in sources(response)
@@ -185,6 +201,38 @@ def test_each_candidate_says_where_it_came_from(index: Index) -> None:
     assert any(candidate.contributing == ("lexical", "vector") for candidate in response.results)
     assert [candidate.rank for candidate in response.results] == list(range(1, len(response.results) + 1))
     assert index.search("sweeteners and aluminium", mode="lexical").results[0].contributing == ("lexical",)
+
+
+def test_a_score_is_the_fused_ranks_times_the_factors_that_are_named(index: Index) -> None:
+    factors = {"filing_period": 1.25, "date": 1.25, "section": 1.15, "no_section": 1.15, "other_section": 1.15**0.5}
+    seen = set()
+    for question in ("KO capex in FY2025", "distribution with record date March 12, 2026", "gross margin of PEP"):
+        for candidate in index.search(question, k=30).results:
+            weight = VECTOR_WEIGHT if candidate.pair.company else 1.0
+            ranks = ((1.0, candidate.lexical_rank), (weight, candidate.vector_rank))
+            fused = sum(weight / (60 + rank) for weight, rank in ranks if rank)
+            assert candidate.prior == pytest.approx(math.prod(factors[name] for name in candidate.priors))
+            assert candidate.score == pytest.approx(fused * candidate.prior)
+            seen |= set(candidate.priors)
+    assert {"filing_period", "date", "section"} <= seen
+
+
+def test_vectors_searched_in_memory_and_by_the_engine_give_the_same_candidates(index: Index) -> None:
+    by_engine = Index(index.store, index.description, EMBEDDER, vector_memory=0)
+    for question in ("KO commodity costs in Q1 2026", "commodity costs", "What risk factors does Coca-Cola list?"):
+        here, there = (one.search(question, RESEARCH, 30, "vector").results for one in (index, by_engine))
+        assert [c.fragment for c in here] == [c.fragment for c in there]
+        assert [c.vector_score for c in here] == pytest.approx([c.vector_score for c in there], abs=1e-6)
+
+
+def test_without_a_scope_each_shard_gives_its_best_rows_only(index: Index) -> None:
+    shallow = Index(index.store, index.description, EMBEDDER, shard_depth=1)
+    found = shallow.search("commodity costs", k=50, mode="lexical").results
+    assert len(found) <= len(index.readable(PUBLIC_PRINCIPAL))
+    whole = {(c.fragment.fragment_id, c.lexical_score) for c in index.search("commodity costs", k=50).results}
+    assert {(c.fragment.fragment_id, c.lexical_score) for c in found} <= whole
+    scoped = [one.search("KO commodity costs", k=50, mode="lexical").results for one in (shallow, index)]
+    assert scoped[0] == scoped[1]
 
 
 def independent_bm25(documents: list[list[str]], query: list[str], k1: float = 1.5, b: float = 0.75) -> list[float]:
@@ -220,17 +268,20 @@ def test_scores_are_bm25_of_words_and_phrases_over_everything_readable(index: In
     found = {}
     for position in index.readable(principal):
         shard = index.shards[position]
-        scores = score_rows(shard, np.arange(shard.count), lexical_query([(query, 1.0)]), index.statistics(principal))
+        asked, statistics = lexical_query([(query, 1.0)]), index.statistics(principal)
+        scores = score_rows([(shard, np.arange(shard.count))], asked, statistics)
         found |= {shard.ids[row].decode(): score for row, score in enumerate(scores)}
         some = np.arange(0, shard.count, 2)
-        part = score_rows(shard, some, lexical_query([(query, 1.0)]), index.statistics(principal))
-        assert part == pytest.approx(scores[some])
+        part = score_rows([(shard, some), (shard, np.arange(0)), (shard, some)], asked, statistics)
+        assert part == pytest.approx([*scores[some], *scores[some]])
     assert found == pytest.approx(expected)
 
 
 def test_rank_fusion_adds_reciprocal_ranks() -> None:
     scores = reciprocal_rank_fusion({"lexical": ["a", "b"], "vector": ["b", "c"]})
     assert scores == {"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62}
+    weighted = reciprocal_rank_fusion({"lexical": ["a"], "vector": ["b", "a"]}, {"vector": 0.5})
+    assert weighted == {"a": 1 / 61 + 0.5 / 62, "b": 0.5 / 61}
 
 
 def test_rankings_take_turns_and_no_item_comes_twice() -> None:

@@ -78,7 +78,9 @@ def build_index(store: Store, manifest: Manifest, embedder: "Embedder", progress
     StoreError when fragments are missing or altered.
     """
     keys = _shard_keys(manifest)
-    shards = {key: (name, entries) for (key, entries), (_, _, name) in zip(manifest.shards().items(), keys, strict=True)}
+    shards = {
+        key: (name, entries) for (key, entries), (_, _, name) in zip(manifest.shards().items(), keys, strict=True)
+    }
     version = _named(keys, embedder.model_digest)
     description_path = store.path("index", version, "index.json")
     if description_path.exists():

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,23 @@ def _schema() -> Any:
     builder.add_unsigned_field("ord", indexed=True, fast=True)
     builder.add_bytes_field("fragment", stored=True)
     return builder.build()
+
+
+@cache
+def _shared_schema() -> Any:
+    return _schema()
+
+
+def engine_query(weighted: Collection[tuple[str, str, float]]) -> Any:
+    """Return the engine's query for rows that hold any of the (field, term, weight)s, usable with every shard; None
+    for no terms. Built from terms, so that no text is ever parsed as a query language."""
+    import tantivy
+
+    either = []
+    for field, term, weight in sorted(weighted):
+        query = tantivy.Query.term_query(_shared_schema(), field, term, "freq")
+        either.append((tantivy.Occur.Should, query if weight == 1.0 else tantivy.Query.boost_query(query, weight)))
+    return tantivy.Query.boolean_query(either) if either else None
 
 
 def _open_index(folder: Path) -> Any:
@@ -198,7 +215,10 @@ class Shard:
         self.phrase_total: int = summary["phrases"]
 
     def _array(self, name: str) -> np.ndarray:
-        return np.load(self.folder / f"{name}.npy", mmap_mode="r" if name in ("terms", "vocabulary") else None)
+        path = self.folder / f"{name}.npy"
+        if name in ("terms", "vocabulary"):  # read where a search needs them; a plain view, which is quicker to slice
+            return np.load(path, mmap_mode="r").view(np.ndarray)
+        return np.load(path)
 
     @cached_property
     def ids(self) -> np.ndarray:
@@ -281,21 +301,14 @@ class Shard:
         """Return the numbers of the distinct terms of a row, sorted."""
         return np.unique(self.terms[self.term_bounds[row] : self.term_bounds[row + 1]])
 
-    def matching(self, query: Collection[tuple[str, str]], rows: RowFilter, limit: int) -> np.ndarray:
-        """Return up to `limit` rows that satisfy `rows` and hold one of the (field, term)s, sorted by row number.
-
-        Where more rows match than `limit`, the engine's own BM25 decides which are kept, ties by row number.
-        """
+    def hits(self, query: Any, rows: RowFilter, limit: int) -> list[tuple[float, Any]]:
+        """Return up to `limit` (score, address) of rows that satisfy `rows` and match `query` (of `engine_query`), as
+        the engine's own BM25 orders them; its order among equal scores is not fixed."""
         import tantivy
 
-        schema = self._index.schema
-        either = [
-            (tantivy.Occur.Should, tantivy.Query.term_query(schema, field, term, "freq"))
-            for field, term in sorted(query)
-        ]
-        if not either or not self.count:
-            return np.empty(0, dtype=np.int64)
-        must = [(tantivy.Occur.Must, tantivy.Query.boolean_query(either))]
+        if query is None or not self.count:
+            return []
+        must = [(tantivy.Occur.Must, query)]
         for field, values in (
             ("source", rows.sources),
             ("period", rows.periods),
@@ -303,12 +316,18 @@ class Shard:
             ("role", rows.roles),
         ):
             if values is not None:
-                one_of = tantivy.Query.term_set_query(schema, field, sorted(values))
+                one_of = tantivy.Query.term_set_query(_shared_schema(), field, sorted(values))
                 must.append((tantivy.Occur.Must, tantivy.Query.const_score_query(one_of, 0.0)))
+        whole = query if len(must) == 1 else tantivy.Query.boolean_query(must)
+        return self._searcher.search(whole, limit=min(self.count, limit), count=False).hits
+
+    def matching(self, query: Any, rows: RowFilter, limit: int) -> np.ndarray:
+        """Return up to `limit` rows that satisfy `rows` and match `query` (of `engine_query`), sorted by row number.
+
+        Where more rows match than `limit`, the engine's own BM25 decides which are kept, ties by row number.
+        """
         # The engine's order among equal scores is not fixed: fetch beyond the cut and settle ties by row number.
-        hits = self._searcher.search(
-            tantivy.Query.boolean_query(must), limit=min(self.count, limit + 64), count=False
-        ).hits
+        hits = self.hits(query, rows, limit + 64)
         if not hits:
             return np.empty(0, dtype=np.int64)
         ords = np.array(self._searcher.fast_field_values("ord", [address for _, address in hits]), dtype=np.int64)

@@ -100,6 +100,27 @@ class VectorTable:
             found[code].add(name)
         return found
 
+    def read(self, sets: Collection[int]) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        """Return, for each of `sets` that is there, its fragment ids (sorted) and the matrix of their vectors."""
+        if not self.exists() or not sets:
+            return {}
+        table = self._open()
+        rows = (
+            table.search()
+            .where(f"set_code IN ({_integers(sets)})")
+            .select(["set_code", "fragment_id", "vector"])
+            .limit(max(1, sum(self.sets().get(code, 0) for code in sets)))
+            .to_arrow()
+        )
+        codes = rows["set_code"].to_numpy()
+        names = np.array(rows["fragment_id"].to_pylist(), dtype="S32")
+        matrix = rows["vector"].combine_chunks().flatten().to_numpy().reshape(len(rows), -1)
+        order = np.lexsort((names, codes))
+        found = {}
+        for part in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else ():
+            found[int(codes[part[0]])] = (names[part], matrix[part])
+        return found
+
     def append(self, batches: Sequence[tuple[int, Sequence[Fragment], np.ndarray]]) -> int:
         """Add the rows of whole fragment sets in one commit, leaving out sets that are there; return rows added.
 
@@ -156,24 +177,29 @@ class VectorTable:
         ):
             table.create_index(column, config=kind, replace=True)
 
-    def search(self, vector: np.ndarray, rows: VectorFilter, limit: int) -> list[VectorHit]:
-        """Return the `limit` rows nearest to `vector` among those that satisfy `rows`, nearest first.
-
-        Exact: no approximate index is ever built. Equal similarities are ordered by fragment id.
-        """
-        if not rows.sets or limit < 1 or not self.exists():
-            return []
-        table = self._open()
+    def hits(self, vector: np.ndarray, rows: VectorFilter, limit: int) -> Any:
+        """Return an Arrow table of up to `limit` rows nearest to `vector` that satisfy `rows`, with `fragment_id`,
+        `set_code` and `_distance`. Exact: no approximate index is ever built."""
         query = (
-            table.search(np.asarray(vector, dtype=np.float32), vector_column_name="vector")
+            self._open()
+            .search(np.asarray(vector, dtype=np.float32), vector_column_name="vector")
             .distance_type("dot")
             .bypass_vector_index()
             .select(["fragment_id", "set_code", "_distance"])
-            .limit(limit + 64)
+            .limit(limit)
         )
         if predicate := self._predicate(rows):
             query = query.where(predicate, prefilter=True)
-        found = query.to_arrow()
+        return query.to_arrow()
+
+    def search(self, vector: np.ndarray, rows: VectorFilter, limit: int) -> list[VectorHit]:
+        """Return the `limit` rows nearest to `vector` among those that satisfy `rows`, nearest first.
+
+        Equal similarities are ordered by fragment id.
+        """
+        if not rows.sets or limit < 1 or not self.exists():
+            return []
+        found = self.hits(vector, rows, limit + 64)
         hits = [
             VectorHit(name, code, 1.0 - distance)
             for name, code, distance in zip(

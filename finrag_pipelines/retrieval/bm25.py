@@ -26,9 +26,12 @@ class LexicalQuery:
     words: tuple[tuple[str, float], ...] = ()
     phrases: tuple[tuple[tuple[str, ...], float], ...] = ()
 
-    def engine_terms(self) -> list[tuple[str, str]]:
-        """Return what the engine is asked for: (field, term)s. Phrases add no rows that their words do not find."""
-        return [(WORDS, word) for word, _ in self.words]
+    def engine_terms(self) -> list[tuple[str, str, float]]:
+        """Return what the engine is asked for: (field, term, weight)s. Phrases add no rows that their words do not
+        find; the question's own bring the engine's order near to ours where it has to cut."""
+        words = [(WORDS, word, WORD_WEIGHT * weight) for word, weight in self.words]
+        own = [(phrase, weight) for phrase, weight in self.phrases if weight >= 1.0]
+        return words + [(PHRASES, "_".join(phrase), PHRASE_WEIGHT * weight) for phrase, weight in own]
 
 
 def lexical_query(parts: Sequence[tuple[Sequence[str], float]]) -> LexicalQuery:
@@ -66,42 +69,44 @@ class Statistics:
         return found
 
 
-def score_rows(shard: Shard, rows: np.ndarray, query: LexicalQuery, statistics: Statistics) -> np.ndarray:
-    """Return the BM25 score of each of `rows` (sorted row numbers) of `shard`, as float64."""
-    scores = np.zeros(len(rows))
-    if not len(rows) or not query.words:
+def score_rows(
+    candidates: Sequence[tuple[Shard, np.ndarray]], query: LexicalQuery, statistics: Statistics
+) -> np.ndarray:
+    """Return the BM25 scores of rows (sorted row numbers) of shards, all after one another, as float64."""
+    count = sum(len(rows) for _, rows in candidates)
+    scores = np.zeros(count)
+    if not count or not query.words:
         return scores
     code_of = {word: code for code, (word, _) in enumerate(query.words, 1)}
-    codes, row_of = _query_codes(shard, rows, list(code_of))
-    lengths = (shard.term_bounds[rows + 1] - shard.term_bounds[rows]).astype(np.float64)
+    codes, lengths = _query_codes(candidates, list(code_of))
+    starts_of = (np.cumsum(lengths) - lengths).astype(np.int64)
+    hit = np.flatnonzero(codes != 0)
+    row_of = np.searchsorted(starts_of, hit, side="right") - 1
+    hit_codes = codes[hit].astype(np.int64)
     width = len(code_of) + 1
 
-    hit = np.flatnonzero(codes)
-    counts = np.bincount(row_of[hit] * width + codes[hit], minlength=len(rows) * width).reshape(len(rows), width)
+    counts = np.bincount(hit_codes * count + row_of, minlength=count * width).reshape(width, count)
     norm = K1 * (1 - B + B * lengths / (statistics.mean_words or 1.0))
     for word, weight in query.words:
-        tf = counts[:, code_of[word]]
-        scores += WORD_WEIGHT * weight * statistics.idf(WORDS, word) * tf * (K1 + 1) / (tf + norm)
+        tf = counts[code_of[word]]
+        if tf.any():
+            scores += WORD_WEIGHT * weight * statistics.idf(WORDS, word) * tf * (K1 + 1) / (tf + norm)
 
     wanted = [(phrase, weight) for phrase, weight in query.phrases if all(word in code_of for word in phrase)]
     if not wanted:
         return scores
-    starts = hit[:-1][(hit[1:] == hit[:-1] + 1) & (row_of[hit[1:]] == row_of[hit[:-1]])]
-    pairs = codes[starts].astype(np.int64) * width + codes[starts + 1]
-    third = np.zeros(len(starts), dtype=np.int64)
-    inside = starts + 2 < len(codes)
-    same = np.zeros(len(starts), dtype=bool)
-    same[inside] = row_of[starts[inside] + 2] == row_of[starts[inside]]
-    third[same] = codes[starts[same] + 2]
-    triples = np.where(third > 0, pairs * width + third, -1)
+    # A phrase is a run of hits at neighbouring places of one row: two make a bigram, three a trigram.
+    follows = np.append((hit[1:] == hit[:-1] + 1) & (row_of[1:] == row_of[:-1]), False)
+    first = np.flatnonzero(follows)
+    pairs = hit_codes[first] * width + hit_codes[first + 1]
+    triples = np.where(follows[first + 1], pairs * width + hit_codes[np.minimum(first + 2, len(hit) - 1)], -1)
     norm = K1 * (1 - B + B * _phrase_lengths(lengths) / (statistics.mean_phrases or 1.0))
     for phrase, weight in wanted:
-        a, b = code_of[phrase[0]], code_of[phrase[1]]
-        key = a * width + b
-        found = starts[pairs == key] if len(phrase) == 2 else starts[triples == key * width + code_of[phrase[2]]]
-        if not len(found):
+        key = code_of[phrase[0]] * width + code_of[phrase[1]]
+        same = pairs == key if len(phrase) == 2 else triples == key * width + code_of[phrase[2]]
+        if not same.any():
             continue
-        tf = np.bincount(row_of[found], minlength=len(rows))
+        tf = np.bincount(row_of[first[same]], minlength=count)
         idf = statistics.idf(PHRASES, "_".join(phrase))
         scores += PHRASE_WEIGHT * weight * idf * tf * (K1 + 1) / (tf + norm)
     return scores
@@ -112,21 +117,26 @@ def _phrase_lengths(lengths: np.ndarray) -> np.ndarray:
     return np.maximum(lengths - 1, 0) + np.maximum(lengths - 2, 0)
 
 
-def _query_codes(shard: Shard, rows: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for all terms of `rows` in order, the number of the query word (from 1; 0 for other terms), and the
-    position in `rows` of the row it stands in."""
-    vocabulary, bounds = shard.vocabulary, shard.term_bounds
-    code_of_term = np.zeros(len(vocabulary) + 1, dtype=np.int32)
+def _query_codes(candidates: Sequence[tuple[Shard, np.ndarray]], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return, for all terms of the rows in order, the number of the query word (from 1; 0 for other terms), and the
+    number of terms of each row as float64."""
     names = np.array([term_hash(word) for word in words], dtype=np.uint64)
-    places = np.searchsorted(vocabulary, names)
-    for code, (place, name) in enumerate(zip(places, names, strict=True), 1):
-        if place < len(vocabulary) and vocabulary[place] == name:
-            code_of_term[place] = code
-    starts, ends = bounds[rows], bounds[rows + 1]
-    lengths = ends - starts
-    if len(rows) == shard.count:
-        sequence = np.asarray(shard.terms)
-    else:
-        before = np.cumsum(lengths) - lengths
-        sequence = shard.terms[np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))]
-    return code_of_term[sequence], np.repeat(np.arange(len(rows)), lengths)
+    numbers = np.arange(1, len(words) + 1)
+    found, lengths = [], []
+    for shard, rows in candidates:
+        if not len(rows):
+            continue
+        code_of_term = np.zeros(len(shard.vocabulary) + 1, dtype=np.uint16)
+        places = np.searchsorted(shard.vocabulary, names)
+        known = shard.vocabulary[np.minimum(places, len(shard.vocabulary) - 1)] == names
+        code_of_term[places[known]] = numbers[known]
+        starts = shard.term_bounds[rows]
+        length = shard.term_bounds[rows + 1] - starts
+        lengths.append(length)
+        if len(rows) == shard.count:
+            found.append(code_of_term[shard.terms])
+        else:
+            spread = np.repeat((starts - (np.cumsum(length) - length)).astype(np.int32), length)
+            spread += np.arange(len(spread), dtype=np.int32)
+            found.append(code_of_term[shard.terms[spread]])
+    return np.concatenate(found), np.concatenate(lengths).astype(np.float64)

@@ -81,9 +81,20 @@ class CatalogView:
             for entry in self.documents
             if (company is None or entry.company == company)
             and (period := parsed_label(entry.period)) is not None
-            and (as_of is None or (entry.filed or entry.period_end or _nominal_end(period)) <= as_of)
+            and known_on(entry, as_of)
         }
         return [period for _, period in sorted(found, key=lambda item: (item[0], item[1].quarter or 5, item[1].year))]
+
+
+def known_on(entry: ManifestEntry, day: str | None) -> bool:
+    """Tell whether a document was known on an ISO date (None: today): by the date it was filed, else its last event,
+    else the end of its period. One without any of them always was."""
+    if day is None:
+        return True
+    since = entry.filed or max(entry.event_dates, default=None) or entry.period_end
+    if since is None and (period := parsed_label(entry.period)) is not None:
+        since = _nominal_end(period)
+    return since is None or since <= day
 
 
 def _nominal_end(period: FiscalPeriod) -> str:

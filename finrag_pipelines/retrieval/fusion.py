@@ -10,12 +10,16 @@ RRF_K = 60
 Key = TypeVar("Key", bound=Hashable)
 
 
-def reciprocal_rank_fusion(channels: Mapping[str, Sequence[Key]], k: int = RRF_K) -> dict[Key, float]:
-    """Return Σ 1 / (k + rank) over the channels for each item, ranks from 1 (Cormack, Clarke and Büttcher, 2009)."""
+def reciprocal_rank_fusion(
+    channels: Mapping[str, Sequence[Key]], weights: Mapping[str, float] | None = None, k: int = RRF_K
+) -> dict[Key, float]:
+    """Return Σ weight / (k + rank) over the channels for each item, ranks from 1, weights 1 where none is given
+    (Cormack, Clarke and Büttcher, 2009)."""
     scores: dict[Key, float] = {}
     for name in sorted(channels):
+        weight = (weights or {}).get(name, 1.0)
         for rank, key in enumerate(channels[name], 1):
-            scores[key] = scores.get(key, 0.0) + 1.0 / (k + rank)
+            scores[key] = scores.get(key, 0.0) + weight / (k + rank)
     return scores
 
 
@@ -24,21 +28,25 @@ def near_duplicates(rows: Sequence[np.ndarray], threshold: float = 0.9) -> list[
 
     Rows are sorted arrays of distinct term numbers of one shard; the measure is Jaccard's.
     """
+    sizes = np.array([len(row) for row in rows])
+    shared = _shared_terms(rows)
+    alike = shared >= threshold * (sizes[:, None] + sizes[None, :] - shared)
+    alike &= shared > 0
     found: list[int] = []
-    for position, row in enumerate(rows):
-        same = position
-        for earlier in range(position):
-            if found[earlier] != earlier:
-                continue
-            other = rows[earlier]
-            if min(len(row), len(other)) < threshold * max(len(row), len(other)):
-                continue
-            shared = len(np.intersect1d(row, other, assume_unique=True))
-            if shared and shared >= threshold * (len(row) + len(other) - shared):
-                same = earlier
-                break
-        found.append(same)
+    for position in range(len(rows)):
+        earlier = (other for other in np.flatnonzero(alike[position, :position]) if found[other] == other)
+        found.append(int(next(earlier, position)))
     return found
+
+
+def _shared_terms(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Return how many terms each two of the rows share."""
+    if not rows:
+        return np.zeros((0, 0))
+    vocabulary, places = np.unique(np.concatenate(rows), return_inverse=True)
+    holds = np.zeros((len(rows), len(vocabulary)), dtype=np.float32)
+    holds[np.repeat(np.arange(len(rows)), [len(row) for row in rows]), places] = 1.0
+    return holds @ holds.T
 
 
 def interleave(rankings: Sequence[Sequence[Key]], limit: int) -> list[tuple[Key, int]]:

@@ -50,8 +50,12 @@ class Candidate:
     """A fragment that was found, with its place in each channel (rank from 1; None where the channel missed it).
 
     `contributing` names the channels, sorted. `pair` is the pair of the plan that it was found for. `duplicates`
-    counts the fragments of the same source that say nearly the same and were collapsed into it; `priors` names the
-    reasons for which it was preferred (`filing_period`, `date`).
+    counts the fragments of the same source that say nearly the same and were collapsed into it.
+
+    `score` is Σ weight / (60 + rank) over the channels (1 for words; for vectors 1, or inside a company's scope of a
+    hybrid search less), times `prior`: the product of the factors that `priors` names
+    (`filing_period`, `date`, `section`; `no_section` and `other_section` for texts without items, which sections
+    cannot tell apart). A score orders the candidates of one pair; it is no measure of whether they answer.
     """
 
     rank: int
@@ -66,6 +70,7 @@ class Candidate:
     rerank_score: float | None = None
     duplicates: int = 0
     priors: tuple[str, ...] = ()
+    prior: float = 1.0
 
 
 @dataclass(frozen=True)

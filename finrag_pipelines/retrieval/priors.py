@@ -42,6 +42,7 @@ class Preference:
         elif self.sections and not section.startswith(_ITEMS):
             # A call, a memo, a release have no items, and are not to lose for that.
             factor *= SECTION**0.5 if section else SECTION
+            reasons.append("other_section" if section else "no_section")
         return factor, tuple(reasons)
 
 

@@ -9,7 +9,7 @@ from finrag_pipelines.indexing.manifest import ManifestEntry
 from finrag_pipelines.indexing.period_codes import period_code
 from finrag_pipelines.indexing.shard import RowFilter, Shard
 from finrag_pipelines.indexing.vectors import VectorFilter, name_code
-from finrag_pipelines.retrieval.catalog_view import CatalogView
+from finrag_pipelines.retrieval.catalog_view import CatalogView, known_on
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 _ANNUAL = 0
@@ -111,7 +111,7 @@ def _admits(entry: ManifestEntry, pair: Pair, plan: Plan, view: CatalogView, as_
         return False
     if pair.period and _told_by_date(plan) and not _dated_within(entry, pair):
         return False
-    return as_of is None or entry.filed is None or entry.filed <= as_of
+    return known_on(entry, as_of)
 
 
 def _told_by_date(plan: Plan) -> bool:

@@ -40,5 +40,8 @@ def _result(found: Candidate) -> dict[str, Any]:
         **{name: getattr(fragment, name) for name in _PROVENANCE},
         "periods": list(fragment.periods),
         **{name: getattr(found, name) for name in _PLACES},
+        "prior": found.prior,
+        "priors": list(found.priors),
+        "duplicates": found.duplicates,
         "text": fragment.text,
     }
