@@ -9,10 +9,12 @@ from finrag_pipelines.answering.disclosure import disclose, stream
 from finrag_pipelines.answering.replay import replay
 from finrag_pipelines.catalog.access import PUBLIC_PRINCIPAL, Principal
 from finrag_pipelines.embedding import open_embedder
-from finrag_pipelines.evidence import AnswerRecord, verify, write_answers
+from finrag_pipelines.evidence import AnswerRecord, canonical_projection, verify, write_answers
+from finrag_pipelines.evidence.write import read_disclosures
+from finrag_pipelines.ingestion.receive import receive_file
 from finrag_pipelines.storage import Store
 from finrag_pipelines.storage.database import database
-from finrag_pipelines_tests.answering_store import ask, sample_store
+from finrag_pipelines_tests.answering_store import FILES, SAMPLE, ask, sample_store
 
 QUESTION = "How did KO, PEP, and MDLZ each describe input-cost or commodity pressure in Q1 2026?"
 STRANGER = Principal("stranger", frozenset({"nobody"}))
@@ -25,6 +27,11 @@ def copied(tmp_path: Path) -> Store:
     store = Store(tmp_path / "store")
     store.path("finrag.duckdb").unlink(missing_ok=True)
     return store
+
+
+def close(store: Store, name: str) -> None:
+    """Take a sample document from everybody but a group that nobody is in."""
+    assert receive_file(store, SAMPLE / name, labels=("closed",)).source_id
 
 
 def recorded(store: Store) -> AnswerRecord:
@@ -44,28 +51,55 @@ def test_somebody_without_access_is_answered_as_if_the_sources_were_not_there(co
     record = recorded(copied)
     shown = disclose(copied, record, STRANGER)
     assert (shown.decision, shown.refusal_code) == ("refused", "SCOPE.uncovered")
+    assert shown.missing == ("KO/2026Q1", "MDLZ/2026Q1", "PEP/2026Q1")
     assert (shown.answer, shown.claims, shown.citations, shown.candidates, shown.deliveries) == ("", (), (), (), ())
+    assert shown.gates == () and not any(one.covered for one in shown.plan_pairs)
     assert list(stream(copied, record, STRANGER)) == []
+    outcomes = [(one.disclosure.outcome, one.disclosure.segments) for one in read_disclosures(copied)]
+    assert set(outcomes) == {("withheld", 0)}
 
 
-def test_the_one_who_asked_is_told_that_access_was_withdrawn(copied: Store) -> None:
+def test_only_one_who_saw_it_is_told_that_access_was_withdrawn(copied: Store) -> None:
     record = recorded(copied)
-    shown = disclose(copied, record, Principal("public", frozenset({"nobody"})))
-    assert shown.refusal_code == "ACCESS.withdrawn"
+    revoked = Principal("public", frozenset({"nobody"}))
+    assert disclose(copied, record, revoked).refusal_code == "SCOPE.uncovered"
+    disclose(copied, record, PUBLIC_PRINCIPAL)
+    assert disclose(copied, record, revoked).refusal_code == "ACCESS.withdrawn"
+    assert disclose(copied, record, STRANGER).refusal_code == "SCOPE.uncovered"
 
 
-def test_a_revocation_while_streaming_stops_the_next_sentence(copied: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from finrag_pipelines.answering.documents import Documents
+def test_a_source_that_was_closed_takes_its_sentences_quotes_and_rows_with_it(copied: Store) -> None:
+    record = recorded(copied)
+    close(copied, "MDLZ_transcript_2026Q1.pdf")
+    shown = disclose(copied, record, PUBLIC_PRINCIPAL)
+    assert shown.decision == "answered" and "Mondelez" not in shown.answer and "Coca-Cola" in shown.answer
+    for rows in (shown.citations, shown.candidates, shown.deliveries):
+        assert rows and all(one.source_id != "MDLZ_transcript_2026Q1" for one in rows)
+    assert b"Brandvold" not in canonical_projection(shown)
+    (row,) = [one.disclosure for one in read_disclosures(copied)]
+    assert (row.outcome, row.channel) == ("partly withheld", "evidence")
+    assert row.policy_epoch == record.policy_epoch + 1
+    numbers = {*row.claims.split(","), *row.withheld.split(",")}
+    assert numbers == {str(one.claim) for one in record.claims} and row.segments == len(row.claims.split(","))
+    assert verify(copied) == []
 
+
+def test_a_revocation_while_streaming_stops_the_next_sentence(copied: Store) -> None:
     record = recorded(copied)
     sentences = stream(copied, record, PUBLIC_PRINCIPAL)
-    assert next(sentences).startswith("Desmond Achterberg")
-    monkeypatch.setattr(Documents, "may_read", lambda self, principal, source: False)
+    assert next(sentences).sentence.startswith("Desmond Achterberg")
+    for name in FILES:
+        if name.startswith(("KO", "PEP", "MDLZ")):
+            close(copied, name)
     assert list(sentences) == []
+    rows = [one.disclosure for one in read_disclosures(copied)]
+    assert [one.outcome for one in rows] == ["shown", *["withheld"] * (len(rows) - 1)] and len(rows) > 1
+    assert rows[1].policy_epoch > rows[0].policy_epoch
 
 
 def test_a_replay_gives_plan_candidates_gates_decision_and_text_again(copied: Store) -> None:
     record = recorded(copied)
     outcome = replay(copied, record.answer_id, open_embedder("hashing"))
-    assert outcome.same and outcome.changed_circumstances == ()
+    assert outcome.same and outcome.changed_circumstances == () and outcome.text_compared
     assert outcome.again.answer == record.answer
+    assert canonical_projection(outcome.again) == canonical_projection(record)

@@ -3,6 +3,7 @@
 import pytest
 
 from finrag_pipelines.answering.evidence_type import evidence_type, question_class
+from finrag_pipelines_tests.answering_store import ask
 
 REFUSED = [
     ("What is Coca-Cola's stock price today?", "live_market"),
@@ -85,3 +86,34 @@ def test_questions_that_cannot_be_worked_on_are_named_for_what_they_are(question
 @pytest.mark.parametrize("question", ["Progressive combined ratio", "cash flow hedges", "可口可乐 2026 收入是多少?"])
 def test_terse_questions_pass(question: str) -> None:
     assert question_class(question, names_scope=True)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("Why did Progressive's net premiums written fall in Q3 2024?", "QUESTION.false_presupposition"),
+        ("Why did Progressive's combined ratio worsen in Q3 2024?", "QUESTION.false_presupposition"),
+        ("Why did Progressive's combined ratio improve in Q3 2024?", None),
+        ("How did the combined ratio change in Q3 2024?", "QUESTION.underspecified"),
+        ("How many kilograms does the gross margin of PepsiCo weigh in Q1 2026?", "QUESTION.nonsensical"),
+        ("Read Progressive's Q3 2024 results aloud to me.", "QUESTION.unsupported_modality"),
+        ("How can I trade on Coca-Cola's results before they are published?", "QUESTION.unsafe"),
+        ("When did Coca-Cola sell its bottling plant on the moon in Q1 2026?", "EVIDENCE.insufficient"),
+    ],
+)
+def test_questions_that_no_document_answers_are_refused_for_their_own_reason(question: str, code: str | None) -> None:
+    assert ask(question).refusal_code == code
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How much did PepsiCo draw under its credit facility in FY2022?",
+        "What does the insider trading policy of PepsiCo say?",
+        "What does PepsiCo disclose about phishing and how to report it?",
+        "What role does innovation play in PepsiCo's strategy?",
+        "What changed in the presentation of segment results at PepsiCo?",
+    ],
+)
+def test_words_of_a_harmful_or_unsupported_request_do_not_refuse_a_question_about_documents(question: str) -> None:
+    assert question_class(question, True) == (None, "")

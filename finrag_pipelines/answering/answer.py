@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from finrag_pipelines.answering import evidence_type, extractive, question
+from finrag_pipelines.answering import evidence_type, extractive, injection, question
 from finrag_pipelines.answering.claims import DROPPED, REMARK, ClaimChecker, Verdict
 from finrag_pipelines.answering.documents import Documents
 from finrag_pipelines.answering.gates import (
@@ -15,10 +15,11 @@ from finrag_pipelines.answering.gates import (
     uncovered,
     unknown_companies,
 )
-from finrag_pipelines.answering.generators import Generator, GeneratorError, open_generator
+from finrag_pipelines.answering.generators import Generated, GenerationRequest, Generator, open_generator
+from finrag_pipelines.answering.generators.model import Prompt
+from finrag_pipelines.answering.generators.passages import rests_on
 from finrag_pipelines.answering.mentions import CompanyNames
 from finrag_pipelines.answering.model import ANSWERED, REFUSED, AnswerConfig, Delivered, Draft, Support
-from finrag_pipelines.answering.prompt import Prompt, ReplyError, make_prompt, read_reply, whole_fragments
 from finrag_pipelines.answering.statements import StatementFinder
 from finrag_pipelines.answering.sufficiency import Evidence, covered_pairs, insufficient, refuse_undisclosed
 from finrag_pipelines.answering.support import bears
@@ -95,13 +96,13 @@ def answer_question(
 
     `as_of` is an ISO date after which nothing is known. The record is returned, not yet written; nothing may be shown
     before it was (see run.py). `model` is used instead of the generator that the configuration names. Raises
-    GeneratorError or ReplyError where a configured model cannot be used (with `auto`, the extractive one steps in).
+    GeneratorError where a configured model cannot be used (with `auto`, the extractive one steps in).
     """
-    return _Attempt(index, store, text, principal, config or AnswerConfig(), as_of, documents, model).run()
+    return Attempt(index, store, text, principal, config or AnswerConfig(), as_of, documents, model).run()
 
 
-class _Attempt:
-    """The state of one question on its way through the gates."""
+class Attempt:
+    """The state of one question on its way through the gates; `kept` holds the sentences that were borne out."""
 
     def __init__(
         self,
@@ -217,12 +218,20 @@ class _Attempt:
         plan = self.response.trace.plan
         titles = {one.fragment.section_title or "" for one in self.delivered if one.fragment.section in plan.sections}
         ask = question.read_question(self.text, plan, sorted(titles))
-        if not plan.pairs and len(ask.topic) < 2:
+        ask = question.with_speakers(ask, [one.fragment.speaker for one in self.delivered if one.fragment.speaker])
+        finder = self._finder()
+        if finder is not None:
+            self.pairs = tuple(finder.owner_of_part(ask, one, self.delivered) for one in self.pairs)
+        if unnamed := self._unnamed_company(ask):
+            return self.ladder.add("sufficiency", unnamed, f"kind: {ask.kind}")
+        if self.pairs == (Pair(None, None),) and len(ask.topic) < 2:
             reason = "The question names neither company nor period and hardly a topic; say whose and which."
             refusal = Refusal("QUESTION.underspecified", reason, ("company", "topic"))
             return self.ladder.add("sufficiency", refusal, f"kind: {ask.kind}")
-        finder = self._finder()
         evidence = Evidence(ask, plan, self.delivered, self.documents, finder)
+        if presupposed := evidence.false_presupposition(self.pairs):
+            self.delivered, self.located = evidence.delivered, evidence.located
+            return self.ladder.add("sufficiency", presupposed, f"kind: {ask.kind}")
         findings = evidence.findings(self.pairs)
         self.delivered, self.located = evidence.delivered, evidence.located
         lacking, refusal = insufficient(findings)
@@ -235,33 +244,44 @@ class _Attempt:
         if partly:
             self._leave_out(lacking)
             findings = [one for one in findings if one.pair not in lacking]
-        drafts, declined = self._drafts(ask, findings)
+        made = self._drafts(ask, findings)
         self.watch.lap("generate")
-        if self.prompt is not None:
+        if made.prompt is not None:
+            self.ladder.add("prompt", detail=made.account(), value=made.prompt_tokens)
             reason = "The model found that the delivered passages do not answer the question."
-            refusal = Refusal("MODEL.declined", reason, ()) if declined else None
-            if not self.ladder.add("model", refusal, self.generator, made_by=MODEL):
+            refusal = Refusal("MODEL.declined", reason, ()) if made.self_refusal else None
+            if not self.ladder.add("model", refusal, made.generator, made_by=MODEL):
                 return False
-        return self._check([*self.opening, *drafts], findings)
+        return self._check([*self.opening, *made.drafts], findings)
 
-    def _drafts(self, ask: question.Ask, findings: Sequence[extractive.Findings]) -> tuple[list[Draft], bool]:
-        """Return the drafted sentences, and whether a model declined to write any."""
+    def _unnamed_company(self, ask: question.Ask) -> Refusal | None:
+        """Return the refusal of a question for a figure that does not say whose, where several companies report."""
+        if any(one.company for one in self.pairs) or not (ask.measures or ask.ratio) or ask.across_companies:
+            return None
+        companies = {one.fragment.company for one in self.delivered if one.fragment.company}
+        if len(companies) < 2 or ask.qualifiers:
+            return None
+        reason = "The question does not say whose figure is asked for; name a company and a period."
+        missing = ("company",) if any(one.period for one in self.pairs) else ("company", "period")
+        return Refusal("QUESTION.underspecified", reason, missing)
+
+    def _drafts(self, ask: question.Ask, findings: Sequence[extractive.Findings]) -> Generated:
+        """Have the sentences drafted; what did not go to a model was not delivered."""
         assert self.response is not None
-        generator = self._model or open_generator(self.config)
-        if generator is not None:
-            prompt = make_prompt(self.text, self.delivered, self.documents)
-            try:
-                reply = generator.draft(prompt)
-                drafted = read_reply(reply.text, self.delivered, self.pairs, self.documents)
-            except (GeneratorError, ReplyError) as error:
-                if self.config.generator != "auto":
-                    raise
-                code = error.code if isinstance(error, GeneratorError) else "bad_reply"
-                self.generator = f"{self.generator} instead of {generator.name}: {code}"
-            else:
-                self.prompt, self.generator, self.model_digest = prompt, generator.name, reply.model_digest
-                return drafted
-        return extractive.generate(ask, self.response.trace.plan, findings, self.documents, self.config), False
+        request = GenerationRequest(
+            self.text,
+            ask,
+            self.response.trace.plan,
+            self.pairs,
+            tuple(findings),
+            tuple(self.delivered),
+            self.documents,
+            self.config,
+        )
+        made = (self._model or open_generator(self.config)).generate(request)
+        self.generator, self.model_digest, self.prompt = made.generator, made.model_digest, made.prompt
+        self.delivered = list(made.delivered)
+        return made
 
     def _finder(self) -> StatementFinder | None:
         view = getattr(self.index, "catalog_view", None)
@@ -276,10 +296,6 @@ class _Attempt:
         checker = ClaimChecker(self.documents, self._names(), speakers)
         for draft in drafts:
             verdict = checker.check(draft)
-            if verdict.verdict == DROPPED and self.prompt is not None and draft.supports and not draft.unresolved:
-                wider = whole_fragments(draft)  # a model may have put several sentences of its source into one
-                if (again := checker.check(wider)).verdict != DROPPED:
-                    draft, verdict = wider, again
             (self.dropped if verdict.verdict == DROPPED else self.kept).append((draft, verdict))
         self.watch.lap("claims")
         claimed = [one for one, verdict in self.kept if verdict.verdict != REMARK]
@@ -290,13 +306,17 @@ class _Attempt:
             refusal = Refusal("CITATION.unresolved", reason, ("a citation for each sentence",))
         if not self.ladder.add("citations", refusal, f"{len(unresolved)} sentences without a resolvable citation"):
             return False
-        still = {one.pair for one in findings if any(_answers(draft, one.pair) for draft in claimed)}
+        still = {one.pair for one in findings if any(self._answers(draft, one) for draft in claimed)}
         lost = sorted(pair_text(one.pair) for one in findings if one.pair not in still)
         refusal = None
         if lost or not claimed:
             reason = f"The drafted sentences are not borne out by their citations: {', '.join(lost) or 'none held'}."
             refusal = Refusal("CLAIM.unsupported", reason, tuple(lost))
         return self.ladder.add("claims", refusal, f"{len(claimed)} supported, {len(self.dropped)} dropped")
+
+    def _answers(self, draft: Draft, finding: extractive.Findings) -> bool:
+        """Tell whether a sentence answers for a pair: a model's must give what was found, not only speak of it."""
+        return _answers(draft, finding.pair) and (self.prompt is None or rests_on(draft, finding))
 
     def _disclose(self) -> bool:
         """Re-read access at the moment of output: what was readable when it was found may not be so any more."""
@@ -338,6 +358,7 @@ class _Attempt:
                 *evidence_type.rule_digests(),
                 *question.rule_digests(),
                 rule_digest(),
+                injection.rule_digest(),
             ),
             timings_ms=self.watch.timings(),
             question=self.text,
@@ -447,7 +468,7 @@ def _written(
             if marker not in cited:
                 cited.append(marker)
                 citations.append(_citation_row(number, marker, support))
-        line = draft.text + "".join(f" [{one}]" for one in cited)
+        line = draft.lead + draft.text + "".join(f" [{one}]" for one in cited)
         lines.append(line)
         claims.append(ClaimRow(number, verdict.verdict, verdict.reason, line))
         if draft.computed is not None:

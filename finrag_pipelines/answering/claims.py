@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from finrag_pipelines.answering import mentions
 from finrag_pipelines.answering.documents import Documents, Figure
+from finrag_pipelines.answering.measured import HIGHEST, LOWEST, recomputed
 from finrag_pipelines.answering.model import Draft, Support
 from finrag_pipelines.answering.numbers import Amount, amounts, same_value, units_agree
 from finrag_pipelines.answering.wording import ROLES, document_name
@@ -49,6 +50,8 @@ class ClaimChecker:
             return _fails("CITATION.unresolved", f"cites {', '.join(draft.unresolved)}, which was not delivered")
         if draft.remark:
             return Verdict(REMARK)
+        if draft.objection:
+            return _fails("CLAIM.unsupported", draft.objection)
         if not draft.supports:
             return _fails("CITATION.unresolved", "has no citation")
         bare = mentions.outside_quotes(draft.text)
@@ -94,7 +97,10 @@ class ClaimChecker:
             allowed.add(one.delivered.fragment.company)
             allowed |= self._names.find(one.quote)
             allowed |= self._names.find(one.delivered.fragment.firm or "")
-        named = self._names.find(bare)
+        firms = {company for one in draft.supports for company in self._names.find(one.delivered.fragment.firm or "")}
+        named = (
+            self._names.find(_without_place(bare, draft.supports)) - firms
+        )  # the firm of an analyst is not what the sentence is about
         if wrong := sorted(named - allowed):
             return _fails("CLAIM.unsupported", f"speaks of {', '.join(wrong)}; the cited passage is another company's")
         issuers = {one.delivered.fragment.company for one in draft.supports if one.delivered.fragment.company}
@@ -200,10 +206,14 @@ class ClaimChecker:
         assert computed is not None
         for operand in computed.operands:
             figures = self._figures(operand.support)
-            if not any(one.value == Decimal(operand.value) for one in figures):
+            figures = [one for one in figures if one.value == Decimal(operand.value)]
+            figure = operand.support.figure
+            if figures and figure and computed.formula in (HIGHEST, LOWEST):
+                issuer = self._documents.company_name(operand.support.delivered.fragment.company)
+                known = set(content_stems(f"{operand.support.quote} {issuer}")) | _stems_of_place(figure)
+                figures = figures if set(content_stems(operand.name)) <= known else []
+            if not figures:
                 return _fails("CLAIM.unsupported", f"the operand {operand.name} does not stand in its citation")
-        from finrag_pipelines.answering.measured import recomputed
-
         if not recomputed(computed):
             return _fails("CLAIM.unsupported", "the computed number does not follow from its operands")
         allowed = [
@@ -243,11 +253,19 @@ class ClaimChecker:
         for one in draft.supports:
             fragment = one.delivered.fragment
             known |= set(content_stems(f"{one.quote} {fragment.context} {fragment.section_title or ''}"))
+            if one.figure:  # what a cell says stands in its column and above its table, too
+                known |= _stems_of_place(one.figure)
             known |= set(content_stems(f"{self._documents.company_name(fragment.company)} {fragment.speaker or ''}"))
         wanted = {one for one in stems - _TEMPLATE if not any(char.isdigit() for char in one)}
         if wanted and _share(known, wanted) < 0.6:
             return _fails("CLAIM.unsupported", "says what the cited passage does not say")
         return None
+
+
+def _stems_of_place(figure: Figure) -> set[str]:
+    """Return the stems of what a cell says beside its row: column, caption, path, and the concept it is tagged with."""
+    concept = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", (figure.concept or "").rpartition(":")[2])
+    return set(content_stems(f"{figure.header} {figure.caption} {' '.join(figure.path)} {concept}"))
 
 
 def _names_person(folded: str, name: str) -> bool:
@@ -297,7 +315,9 @@ def _without_metadata(text: str, supports: Sequence[Support]) -> str:
     for one in supports:
         fragment = one.delivered.fragment
         figure = one.figure
-        extra = (figure.label.rstrip(":"), *figure.path, figure.period_end) if figure else ()
+        extra = (
+            (figure.label.rstrip(":"), *(step.rstrip(":") for step in figure.path), figure.period_end) if figure else ()
+        )
         for known in (fragment.section, fragment.section_title, fragment.filed, *extra):
             if known and len(known) > 3:
                 text = text.replace(known, " ")
@@ -318,7 +338,7 @@ def _figure_amount(figure: Figure) -> Amount:
 
 
 def _unit_name(unit: str | None) -> str | None:
-    return "per_share" if unit and unit.endswith("/share") else unit
+    return "per_share" if unit == "USD/share" else unit
 
 
 def _unit_fits(unit: str | None, figure: Figure) -> bool:
@@ -326,7 +346,7 @@ def _unit_fits(unit: str | None, figure: Figure) -> bool:
     if cell is None:
         return unit != "percent" or "%" in f"{figure.header}{figure.label}{figure.units}{figure.caption}"
     if unit is None:
-        return cell not in ("percent", "per_share")
+        return cell != "percent" and not cell.endswith(("_share", "/share"))
     return units_agree(unit, cell)
 
 

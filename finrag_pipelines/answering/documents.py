@@ -2,7 +2,7 @@
 
 import bisect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
@@ -112,8 +112,27 @@ def figures_of(document: ParsedDocument) -> tuple[Figure, ...]:
             for cell in row.cells:
                 parsed = _value(cell)
                 if parsed is not None:
-                    found.append(_figure(table, row, cell, key, parsed, statement, document.text))
+                    figure = _figure(table, row, cell, key, parsed, statement, document.text)
+                    found.append(_unscaled(figure, cell.scale) if _is_ratio(figure, cell.scale) else figure)
     return tuple(sorted(found, key=lambda one: (one.row_start, one.start)))
+
+
+_RATIO_WORDS = ("ratio", "ratios", "margin", "margins", "percentage", "percent", "rate", "rates", "yield")
+
+
+def _is_ratio(figure: Figure, scale: int) -> bool:
+    """Tell whether a cell was scaled with its table though its row is a ratio: `in millions` is not said of it."""
+    if not scale or figure.unit is None or "/" in figure.unit or any(one in figure.printed for one in "$€£¥"):
+        return False
+    said = [figure.key, *(label_key(step) for step in figure.path[-1:])]
+    return abs(figure.value) <= 300 * Decimal(10) ** scale and any(one.endswith(_RATIO_WORDS) for one in said)
+
+
+def _unscaled(figure: Figure, scale: int) -> Figure:
+    factor = Decimal(10) ** scale
+    value = figure.value / factor
+    change = "change" in normal(figure.header) or (abs(value) < 3 and figure.key.endswith("ratio"))
+    return replace(figure, value=value, step=figure.step / factor, unit=None if change else "percent")
 
 
 def _figure(
@@ -192,6 +211,14 @@ class Documents:
             if source.received and source.identity.company == company and source.identity.company_name:
                 return _short(source.identity.company_name)
         return company
+
+    def company_words(self, company: str) -> frozenset[str]:
+        """Return the folded words of all names of a company."""
+        known = load_companies().get(company)
+        names = (known.name, *known.aliases, *known.tickers, *known.former_names) if known else ()
+        return frozenset(
+            one for name in (*names, company, self.company_name(company)) for one in label_key(name).split()
+        )
 
     def may_read(self, principal: Principal, source_id: str) -> bool:
         """Tell whether the principal may read a source as the catalog stands now. An unknown source is not readable."""

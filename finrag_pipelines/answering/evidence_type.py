@@ -10,6 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from finrag_pipelines.answering.question import measures_named, ratio_named
 from finrag_pipelines.answering.words import Phrases, content_stems, normal, words
 from finrag_pipelines.evidence.records import Refusal
 from finrag_pipelines.storage import digest
@@ -67,9 +68,17 @@ def question_class(question: str, names_scope: bool) -> tuple[Refusal | None, st
         return Refusal("QUESTION.underspecified", "The question is empty; ask for a company, a period and a topic."), ""
     if hit := _phrases("question_rules", "unsafe").first(folded):
         return Refusal("QUESTION.unsafe", "This asks for something that must not be helped with."), f"matched: {hit}"
+    request, act = (_phrases("question_rules", cue).first(folded) for cue in ("unsafe_request", "unsafe_act"))
+    if request and act and not _phrases("question_rules", "documented").first(folded):
+        reason = "This asks for help with something that harms others or breaks the law."
+        return Refusal("QUESTION.unsafe", reason), f"matched: {request}, {act}"
     if hit := _phrases("question_rules", "modality").first(folded):
         reason = "This asks for a picture, sound or creative text; answers here are cited sentences from documents."
         return Refusal("QUESTION.unsupported_modality", reason), f"matched: {hit}"
+    hit = _phrases("question_rules", "impossible_attribute").first(folded)
+    if hit and (measures_named(folded) or ratio_named(folded)):
+        reason = "This asks of a figure what only a thing or a person has."
+        return Refusal("QUESTION.nonsensical", reason), f"matched: {hit}"
     if _nonsensical(found):
         return Refusal("QUESTION.nonsensical", "No question could be read from these words."), ""
     topic = content_stems(question)

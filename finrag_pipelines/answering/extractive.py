@@ -1,13 +1,17 @@
 """The generator that makes nothing up: it picks and orders sentences and table rows, and computes what it can cite."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from finrag_pipelines.answering.documents import Documents
-from finrag_pipelines.answering.measured import Measured
+from finrag_pipelines.answering.measured import HIGHEST, LOWEST, Measured
+from finrag_pipelines.answering.mentions import DOWN, NEGATION, UP
 from finrag_pipelines.answering.model import AnswerConfig, Draft, Support
+from finrag_pipelines.answering.numbers import amounts
 from finrag_pipelines.answering.question import Ask
 from finrag_pipelines.answering.wording import attribution, figure_sentence, quoted
+from finrag_pipelines.answering.words import normal, phrases
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 NAME = "extractive"
@@ -32,8 +36,10 @@ def generate(
     several = len(findings) > 1
     taken: list[Support] = []
     for one in findings:
-        for measured in one.measured:
-            drafts.append(_measured_draft(measured, documents))
+        for place, measured in enumerate(one.measured):
+            draft = _measured_draft(measured, documents)
+            lead = verdict(ask, measured) if ask.kind == "yes_no" and place == 0 else ""
+            drafts.append(replace(draft, lead=lead) if lead else draft)
         limit = _limit(ask, config, several)
         if one.measured and not ask.wants_reason:
             limit = 0
@@ -47,9 +53,47 @@ def generate(
     return drafts
 
 
+def verdict(ask: Ask, measured: Measured) -> str:
+    """Return `Yes. ` or `No. ` where the figure itself decides the question: its direction, sign or a threshold."""
+    folded = normal(ask.question.partition("?")[0])
+    computed = measured.computed
+    if NEGATION.first(folded):
+        return ""
+    if computed is not None and computed.formula in (HIGHEST, LOWEST):
+        return ""
+    value = Decimal(computed.result) if computed else measured.supports[0].figure and measured.supports[0].figure.value
+    if value is None:
+        return ""
+    over_time = computed is not None and computed.over_time in ("growth", "difference", "compound")
+    if over_time and ask.direction:
+        return _yes((value > 0) == (ask.direction == "up")) if value else _yes(False)
+    if over_time:
+        return ""
+    stated = [one for one in amounts(ask.question) if not one.year_like and (one.unit or one.scaled)]
+    above, below = ABOVE.first(folded), BELOW.first(folded)
+    if len(stated) == 1 and bool(above) != bool(below):
+        limit = stated[0].value / 100 if computed and stated[0].unit == "percent" else stated[0].value
+        return _yes(abs(value) > limit if above else abs(value) < limit)
+    signs = [one for one in ("positive", "negative") if f" {one} " in f" {folded} "]
+    if len(signs) == 1:
+        return _yes((value > 0) == (signs[0] == "positive"))
+    if computed is None and value and EXISTENCE.first(folded) and not (UP.first(folded) or DOWN.first(folded)):
+        return "Yes. "
+    return ""
+
+
+def _yes(holds: bool) -> str:
+    return "Yes. " if holds else "No. "
+
+
+ABOVE = phrases("above_threshold")
+BELOW = phrases("below_threshold")
+EXISTENCE = phrases("existence_verbs")
+
+
 def _measured_draft(measured: Measured, documents: Documents) -> Draft:
     if measured.computed is None:
-        return Draft(figure_sentence(measured.supports[0], documents), measured.supports[:1])
+        return Draft(figure_sentence(measured.supports[0], documents, measured.what), measured.supports[:1])
     return Draft(measured.sentence, measured.supports, measured.computed)
 
 

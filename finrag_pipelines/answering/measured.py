@@ -18,11 +18,13 @@ FindRow = Callable[[str, str], Support | None]
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure that answers (one support) or a computed number (its sentence, derivation and all its supports)."""
+    """A figure that answers (one support; `what` names its measure where the row does not) or a computed number (its
+    sentence, derivation and all its supports)."""
 
     supports: tuple[Support, ...]
     sentence: str = ""
     computed: Computed | None = None
+    what: str = ""
 
 
 def compute(
@@ -50,6 +52,10 @@ def _formulas(ask: Ask) -> list[tuple[str, str, str]]:
     if ask.ratio:
         ratio = ratios()[ask.ratio]
         return [(one, ratio.name, ratio.unit) for one in (ratio.formula, ratio.otherwise) if one]
+    if ask.share_of:
+        part, whole = ask.share_of
+        name = f"{measures()[part].name} as a share of {measures()[whole].name}"
+        return [(f"abs({part}) / {whole}", name, "percent")]
     if ask.superlative and len(ask.measures) > 1:
         names = ", ".join(measures()[key].name for key in ask.measures)
         least = bool(_LEAST.first(normal(ask.question))) and not _MOST.first(normal(ask.question))
@@ -58,8 +64,23 @@ def _formulas(ask: Ask) -> list[tuple[str, str, str]]:
     return [(key, measures()[key].name, "money") for key in ask.measures[:1]]
 
 
-_LEAST = Phrases(["lowest", "smallest", "least", "worst", "weakest"])
-_MOST = Phrases(["highest", "largest", "most", "best", "biggest", "greatest", "strongest", "top"])
+_LEAST = Phrases(["lowest", "smallest", "least", "worst", "weakest", "lower", "smaller", "less", "fewer"])
+_MOST = Phrases(
+    [
+        "highest",
+        "largest",
+        "most",
+        "best",
+        "biggest",
+        "greatest",
+        "strongest",
+        "top",
+        "higher",
+        "larger",
+        "more",
+        "greater",
+    ]
+)
 
 
 def calculate(formula: str, over_time: str | None, periods: Sequence[str], lookup: Lookup) -> Decimal:
@@ -126,7 +147,7 @@ def _computed(
 
     over_time, over = _spanned(ask.over_time, periods)
     value = calculate(formula, over_time, over, lookup)
-    what = described(name, over_time, over)
+    what = described(f"{name} of {ask.part}" if ask.part else name, over_time, over)
     operands = tuple(used.values())
     rate = over_time in ("growth", "compound")
     if over_time == "difference" and unit == "percent":
@@ -137,6 +158,39 @@ def _computed(
     sentence = f"{documents.company_name(pair.company)}: {what} was {result}, computed as {formula} from {listed}."
     supports = tuple(dict.fromkeys(one.support for one in operands))
     return Measured(supports, sentence, Computed(what, formula, operands, str(value), result, over_time, over))
+
+
+HIGHEST = "the highest of these rows"
+LOWEST = "the lowest of these rows"
+
+
+def ranked(ask: Ask, pair: Pair, rows: Sequence[tuple[str, Support]], documents: Documents) -> Measured:
+    """Return the sentence that names the highest or lowest of several parts, with every row that it was chosen from."""
+    folded = normal(ask.question)
+    least = bool(_LEAST.first(folded)) and not _MOST.first(folded)
+    operands = tuple(Operand(name, str(_value(row)), row) for name, row in rows)
+    chosen = (min if least else max)(operands, key=lambda one: Decimal(one.value))
+    measure = ratios()[ask.ratio].name if ask.ratio else measures()[ask.measures[0]].name
+    name = f"{'lowest' if least else 'highest'} {measure} for {pair.period}"
+    shown = f"{chosen.name}, {operand_text(chosen)}"
+    formula = LOWEST if least else HIGHEST
+    listed = "; ".join(f"{one.name} {operand_text(one)}" for one in operands)
+    whose = documents.company_name(pair.company) if pair.company else "Of the companies compared"
+    sentence = f"{whose}: {name} was {shown}, {formula}: {listed}."
+    supports = tuple(dict.fromkeys(one.support for one in operands))
+    computed = Computed(name, formula, operands, chosen.value, shown, None, (pair.period or "",))
+    return Measured(supports, sentence, computed)
+
+
+def _value(row: Support) -> Decimal:
+    assert row.figure is not None
+    return row.figure.value
+
+
+def _rightly_ranked(computed: Computed) -> bool:
+    choose = min if computed.formula == LOWEST else max
+    best = choose(computed.operands, key=lambda one: Decimal(one.value))
+    return best.value == computed.result and computed.shown == f"{best.name}, {operand_text(best)}"
 
 
 def operand_name(key: str, period: str) -> str:
@@ -168,6 +222,8 @@ def described(name: str, over_time: str | None, periods: Sequence[str]) -> str:
 
 def recomputed(computed: Computed) -> bool:
     """Tell whether the recorded result follows from the recorded operands by the recorded formula."""
+    if computed.formula in (HIGHEST, LOWEST):
+        return _rightly_ranked(computed)
     values = {one.name: one for one in computed.operands}
 
     def lookup(key: str, period: str) -> Operand | None:

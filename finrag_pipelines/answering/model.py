@@ -23,7 +23,9 @@ class AnswerConfig:
 
     `k` candidates are asked for; at most `budget` tokens of fragments are delivered. `partial` is `refuse` or `allow`
     (answer a comparison for what is covered, the gap stated first). A `threshold` refuses below that top retrieval
-    score; None only records the score. `generator` is `extractive`, `auto`, `ollama` or `openai-compatible`.
+    score; None only records the score. `generator` is `extractive`, `auto`, `ollama` or `openai-compatible`; `model`
+    and `base_url` say which model and server, `timeout` how many seconds a whole reply may take, and `options` replaces
+    fixed options of a model, e.g. `(("num_ctx", 4096),)`.
     """
 
     mode: str = "hybrid"
@@ -35,7 +37,7 @@ class AnswerConfig:
     model: str = ""
     base_url: str = ""
     max_sentences: int = 3
-    timeout: float = 60.0
+    timeout: float = 180.0
     options: tuple[tuple[str, float], ...] = ()
 
 
@@ -95,13 +97,20 @@ class Computed:
 
 @dataclass(frozen=True)
 class Draft:
-    """A sentence that a generator proposes, with the passages it rests on. A remark asserts nothing."""
+    """A sentence that a generator proposes, with the passages it rests on. A remark asserts nothing.
+
+    `lead` is the `Yes. ` or `No. ` that a rule derived from the figure of the sentence, or who says it
+    where a model named no company; no model sets it. `objection`
+    tells why a sentence cannot stand whatever it cites, as found when a model's reply was read.
+    """
 
     text: str
     supports: tuple[Support, ...] = ()
     computed: Computed | None = None
     remark: bool = False
     unresolved: tuple[str, ...] = field(default=())
+    lead: str = ""
+    objection: str = ""
 
 
 def _citation(row: Any) -> dict[str, Any]:

@@ -71,7 +71,8 @@ def _unit(currency: str | None, unit: str | None) -> str | None:
     if unit.startswith("day"):
         return "days"
     if "share" in unit:
-        return "per_share"
+        code = _CURRENCIES.get((currency or "$").casefold().strip(), "USD")
+        return "per_share" if code == "USD" else f"{code}/share"
     if currency:
         return _CURRENCIES.get(currency.casefold().strip(), "USD")
     if unit.startswith(("dollar", "usd")):
@@ -139,11 +140,25 @@ def states_figure(text: str) -> bool:
     return any(one.unit or one.scaled or "," in one.printed or "." in one.printed for one in amounts(text))
 
 
+_DATE = re.compile(
+    r"\b(?:(?:19|20)\d\d|(?:January|February|March|April|May|June|July|August|September|October|November|December)\s\d{1,2}"
+    r"|(?:first|second|third|fourth)\s(?:fiscal\s)?quarter)\b"
+)
+
+
+def names_date(text: str) -> bool:
+    """Tell whether a text names a year, a day or a quarter."""
+    return _DATE.search(text) is not None
+
+
 _COMPATIBLE = {
     "points": {"points", "percent", "bps"},
     "percent": {"percent", "points"},
     "bps": {"bps", "points"},
-    "per_share": {"per_share", "USD", "EUR", "GBP", "CNY"},
+    "per_share": {"per_share", "USD"},
+    "EUR/share": {"EUR/share", "EUR"},
+    "GBP/share": {"GBP/share", "GBP"},
+    "CNY/share": {"CNY/share", "CNY"},
 }
 
 

@@ -3,8 +3,8 @@
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -42,7 +42,10 @@ class Ask:
     `kind` is one of amount, ratio, reason, change, statement, list, yes_no, when, who, what. `over_time` is growth,
     compound, mean, difference or None. `topic` holds the stems that evidence must be about, `optional` those that
     the lexicon added, `qualifiers` what the topic says beside a named measure (`underlying`, `General
-    Insurance`).
+    Insurance`). `share_of` is (part, whole) where a percentage of one line item in another is
+    wanted; `part` is the segment, product or region that a figure is wanted of; `speakers` the people whose words
+    are wanted; `direction` is `up` or `down` where the question says that something rose or fell; `across_companies`
+    tells that no company is named because several are meant.
     """
 
     kind: str
@@ -59,6 +62,11 @@ class Ask:
     wants_figure: bool = False
     qualifiers: tuple[str, ...] = ()
     superlative: bool = False
+    share_of: tuple[str, str] | None = None
+    part: str = ""
+    speakers: tuple[str, ...] = ()
+    direction: str = ""
+    across_companies: bool = False
 
 
 @cache
@@ -119,6 +127,7 @@ _CHANGE = phrases("asks_change")
 _STATEMENT = phrases("asks_statement")
 _AMOUNT = phrases("asks_amount")
 _VARIANTS = frozenset(word_list("variant_words"))
+VARIANT_STEMS = frozenset(map(stem, _VARIANTS))
 _SUPERLATIVE = phrases("superlatives")
 _WHAT_CHANGED = Phrases(
     [
@@ -131,13 +140,14 @@ _WHAT_CHANGED = Phrases(
     ]
 )
 _ANALYST = phrases("asks_analyst")
+_DEFINES = phrases("asks_definition")
 _YES_NO = frozenset(word_list("yes_no_openers"))
 
 
 LONGEST_QUESTION = 4_000
 
 
-def _core(question: str) -> str:
+def core(question: str) -> str:
     """Return the question without the definitions and instructions that came with it."""
     question = question[:LONGEST_QUESTION]
     bare = _INSTRUCTION.sub(" ", _DEFINITION.sub(" ", question))
@@ -149,22 +159,27 @@ def read_question(question: str, plan: Plan, section_titles: Iterable[str] = ())
 
     `section_titles` are those of the sections that the plan asks for: they name a place, not a topic.
     """
-    core = _core(question)
-    folded, whole = normal(core), normal(question)
+    bare = core(question)
+    folded, whole = normal(bare), normal(question)
     for name in sorted(word_list("statement_names"), key=len, reverse=True):
         folded = folded.replace(name, " ")
     scope = _scope_stems(plan)
     ratio = _longest("ratios", ratios(), folded) or _longest("ratios", ratios(), whole)
-    named = _named_measures(folded)
+    named = measures_named(folded)
     over_time = next(
         (key for key in ("compound", "mean", "growth", "difference") if _over_time(key).first(folded)), None
     )
-    first = (words(core) or [""])[0]
+    first = (words(bare) or [""])[0]
+    if first in _YES_NO and over_time is None and (named or ratio) and _direction(folded, ratio, named):
+        over_time = "difference" if ratio else "growth"
     reason = bool(_REASON.first(folded))
     kind = _kind(folded, first, reason, ratio, named, over_time)
     if kind == "ratio" and not ratio and over_time is None:
         over_time = "growth"
     ranked = set(content_stems(plan.ranking_query))
+    share = None if ratio else _share(folded, named)
+    if share:
+        kind, over_time = "ratio" if kind not in ("reason", "yes_no") else kind, over_time
     topic = [one for one in content_stems(folded) if one not in scope and one not in _EMPTY]
     topic = [one for one in topic if not ranked or one in ranked or "-" in one or "&" in one]
     topic = [one for one in topic if not (one.isdigit() and len(one) < 3)]
@@ -186,8 +201,29 @@ def read_question(question: str, plan: Plan, section_titles: Iterable[str] = ())
         wants_reason=reason,
         wants_figure=bool(ratio or named) and bool(_AMOUNT.first(folded) or first == "what"),
         qualifiers=_qualifiers(folded, ratio, named, scope) if phrase else (),
-        superlative=bool(_SUPERLATIVE.first(folded)),
+        superlative=bool(_SUPERLATIVE.first(folded)) and "to the best of" not in folded,
+        share_of=share,
+        direction=_direction(folded, ratio, named),
+        across_companies=bool(_ACROSS.first(folded)),
     )
+
+
+def with_speakers(ask: Ask, speakers: Iterable[str]) -> Ask:
+    """Return what is asked with the people that the question names, as far as they spoke; their names are no topic."""
+    folded = f" {flat(ask.question.replace(chr(8217) + 's', '').replace(chr(39) + 's', ''))} "
+    found = tuple(sorted({one for one in speakers if _names(one, folded)}))
+    names = {stem for one in found for stem in content_stems(one)}
+    return replace(ask, speakers=found, topic=tuple(one for one in ask.topic if one not in names)) if found else ask
+
+
+def _names(speaker: str, folded: str) -> bool:
+    """Tell whether a text names a speaker: first and last name, or the last name as a name (`Ms. Griffith`)."""
+    found = flat(speaker).split()
+    if len(found) < 2:
+        return False
+    if f" {found[-1]} " not in folded:
+        return False
+    return f" {found[0]} " in folded or any(f" {title} {found[-1]} " in folded for title in ("mr", "ms", "mrs", "dr"))
 
 
 _EMPTY = frozenset(map(stem, word_list("empty_topic_words")))
@@ -251,9 +287,57 @@ def _qualifiers(folded: str, ratio: str | None, named: tuple[str, ...], scope: s
     return tuple(sorted(set(found)))
 
 
+_ACROSS = phrases("across_companies")
+_ROSE = phrases("rose_verbs")
+_FELL = phrases("fell_verbs")
+_BETTER = phrases("better_verbs")
+_WORSE = phrases("worse_verbs")
+_LOWER_IS_BETTER = frozenset(word_list("lower_is_better"))
+
+
+def _direction(folded: str, ratio: str | None, named: tuple[str, ...]) -> str:
+    """Return whether a question says that something rose (`up`) or fell (`down`); empty where it says both or none.
+
+    A cost, debt or combined ratio improves when it falls.
+    """
+    rose, fell = bool(_ROSE.first(folded)), bool(_FELL.first(folded))
+    better, worse = bool(_BETTER.first(folded)), bool(_WORSE.first(folded))
+    if {ratio, *named} & _LOWER_IS_BETTER:
+        better, worse = worse, better
+    rose, fell = rose or better, fell or worse
+    return "" if rose == fell else "up" if rose else "down"
+
+
 _EFFECTS = frozenset(
     ["effect", "effects", "impact", "impacts", "influence", "pressure", "headwind", "headwinds", "burden", "drag"]
 )
+
+
+_SHARE = re.compile(r"\b(?:percent|percentage|share|proportion|%)\s+of\b")
+
+
+def _share(folded: str, named: tuple[str, ...]) -> tuple[str, str] | None:
+    """Return (part, whole) for `X as a percentage of Y` or `what percentage of Y came from X`, or None."""
+    match = _SHARE.search(folded)
+    if not match or len(named) != 2:
+        return None
+    text = flat(folded[match.end() :])
+    places = {key: at for key in named if (at := _place(text, key)) is not None}
+    if not places:
+        return None
+    whole = min(places, key=lambda key: (places[key], key))
+    (part,) = set(named) - {whole}
+    return part, whole
+
+
+def _place(text: str, key: str) -> int | None:
+    hit = _asks("measures", key).first(text)
+    return f" {text} ".find(f" {flat(hit)} ") if hit else None
+
+
+def ratio_named(folded: str) -> str | None:
+    """Return the computed measure that a text names, or None."""
+    return _longest("ratios", ratios(), folded)
 
 
 def _longest(table: str, rows: dict, folded: str) -> str | None:
@@ -261,7 +345,8 @@ def _longest(table: str, rows: dict, folded: str) -> str | None:
     return max(hits)[1] if hits else None
 
 
-def _named_measures(folded: str) -> tuple[str, ...]:
+@lru_cache(maxsize=16384)
+def measures_named(folded: str) -> tuple[str, ...]:
     """Return the measures that are named, the longest phrase first; a phrase inside a longer one is none."""
     hits = sorted(((hit, key) for key in measures() if (hit := _asks("measures", key).first(folded))), key=_by_length)
     kept: list[tuple[str, str]] = []
@@ -284,6 +369,8 @@ def _kind(
         return "change"
     if first in _YES_NO:
         return "yes_no"
+    if _DEFINES.first(folded):
+        return "definition"
     if _STATEMENT.first(folded):
         return "change" if _CHANGE.first(folded) and not named else "statement"
     if ratio:

@@ -4,20 +4,28 @@ This is decided on the passages that can be quoted, not on a score: a fragment a
 figure, the cause or the period does not pass.
 """
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
 
+from finrag_pipelines.answering.breakdown import header_key, narrowing_stems, parts_asked, printed
 from finrag_pipelines.answering.documents import Documents
 from finrag_pipelines.answering.extractive import Findings
 from finrag_pipelines.answering.gates import covers, pair_text
-from finrag_pipelines.answering.measured import Measured, compute
+from finrag_pipelines.answering.injection import is_addressed
+from finrag_pipelines.answering.measured import Measured, compute, ranked
 from finrag_pipelines.answering.model import Delivered, Support
-from finrag_pipelines.answering.numbers import amounts, states_figure
-from finrag_pipelines.answering.question import Ask, measures, ratios
+from finrag_pipelines.answering.numbers import amounts, names_date, states_figure
+from finrag_pipelines.answering.question import VARIANT_STEMS, Ask, Measure, core, measures, measures_named, ratios
 from finrag_pipelines.answering.statements import ENOUGH, StatementFinder
 from finrag_pipelines.answering.support import (
     CORRECTION,
+    DEFINITIONS,
     NOT_DISCLOSED,
     SUPERLATIVES,
+    Topic,
+    bears,
     exact_label_fit,
     not_disclosed,
     passage_supports,
@@ -26,12 +34,13 @@ from finrag_pipelines.answering.support import (
     unqualified,
     weight,
 )
-from finrag_pipelines.answering.words import normal
+from finrag_pipelines.answering.words import content_stems, normal, phrases, stem
 from finrag_pipelines.chunking.model import Fragment
 from finrag_pipelines.evidence.records import Refusal
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 LEAST_COVERAGE = 0.5
+SHORT_TOPIC = 2
 LEAST_REASON_COVERAGE = 0.4
 LEAST_COVERAGE_UNSCOPED = 0.7
 """Where a question names neither company nor period, only its topic ties a passage to it."""
@@ -49,11 +58,14 @@ class Evidence:
         self.delivered = list(delivered)
         self.located: list[Delivered] = []
         self._finder = finder
+        self._known_parts: dict[Pair, tuple[str, ...]] = {}
 
     def row(self, key: str, pair: Pair, period: str, preferred: str | None = None) -> Support | None:
         """Return the row that states a line item for a company and period, from deliveries or by look-up."""
         measure = measures()[key]
         exact = Pair(pair.company, period)
+        if self._finder is not None and pair.company and (parts := self._parts(pair)):
+            return self._row_of_part(parts, measure, exact)
         if self._finder is not None and pair.company:
             located = self._finder.find(measure, pair.company, period, preferred)
             if located is not None:
@@ -63,6 +75,64 @@ class Evidence:
         rows = [one for one in rows if one.coverage >= ENOUGH]
         values = {one.figure.value for one in rows if one.figure and one.coverage == rows[0].coverage}
         return rows[0] if len(values) == 1 else None
+
+    def _parts(self, pair: Pair) -> tuple[str, ...]:
+        """Return the segments, products or regions of a company that the question names, as its tables call them."""
+        if self._finder is None or not pair.company or not (self.ask.measures or self.ask.ratio):
+            return ()
+        if pair not in self._known_parts:
+            names = self._finder.part_names(pair.company, pair.period)
+            companies = sorted({pair.company, *self.plan.companies})
+            own = frozenset(one for company in companies for one in self.documents.company_words(company))
+            self._known_parts[pair] = parts_asked(core(self.ask.question), self.ask, names, own)
+        return self._known_parts[pair]
+
+    def _row_of_part(self, parts: Sequence[str], measure: Measure | None, pair: Pair) -> Support | None:
+        assert self._finder is not None and pair.company
+        period = pair.period or self._finder.newest(pair.company)
+        located = self._finder.find_part(self.ask, parts, measure, pair.company, period or "")
+        if located is None:
+            return None
+        return row_support(located.figure, self._deliver(located.fragment, pair), self.documents, located.fit, pair)
+
+    @staticmethod
+    def _unsaid(row: Support, name: str) -> str:
+        """Return the name of the measure where neither the label nor the path of the row names one."""
+        figure = row.figure
+        if figure is None or figure.path:
+            return ""
+        return "" if measures_named(figure.key) or measures_named(header_key(figure.header)) else name
+
+    def _ranked(self, pair: Pair) -> Findings | None:
+        """Return which part of a company is highest or lowest, or None where no table sets its parts side by side."""
+        ask = self.ask
+        if self._finder is None or not pair.company or not (ask.ratio or len(ask.measures) == 1):
+            return None
+        pair = Pair(pair.company, pair.period or self._finder.newest(pair.company))
+        measure = measures()[ask.measures[0]] if ask.measures else None
+        found = self._finder.find_ranking(ask, measure, pair.company or "", pair.period or "")
+        rows = [
+            (part, row_support(one.figure, self._deliver(one.fragment, pair), self.documents, one.fit, pair))
+            for part, one in found
+        ]
+        return Findings(pair, (ranked(ask, pair, rows, self.documents),)) if rows else None
+
+    def _compared(self, pairs: Sequence[Pair]) -> list[Findings] | None:
+        """Return which of several companies has more of a line item, or None where that is not asked or not stated."""
+        ask, companies = self.ask, {one.company for one in pairs}
+        which = normal(ask.question).startswith(("which", "who", "what company")) and COMPARATIVES.first(
+            normal(ask.question)
+        )
+        if not (which or ask.superlative) or len(companies) < 2 or len(ask.measures) != 1 or None in companies:
+            return None
+        if len({one.period for one in pairs}) != 1 or len(pairs) != len(companies):
+            return None
+        rows = [(one, self.row(ask.measures[0], one, one.period)) for one in pairs if one.period]
+        stated = [(self.documents.company_name(one.company), row) for one, row in rows if row is not None]
+        if len(stated) < len(pairs):
+            return None
+        measured = ranked(ask, Pair(None, pairs[0].period), stated, self.documents)
+        return [Findings(pair, (measured,)) for pair in pairs]
 
     def _deliver(self, fragment: Fragment, pair: Pair) -> Delivered:
         for one in self.delivered:
@@ -75,6 +145,12 @@ class Evidence:
 
     def findings(self, pairs: Sequence[Pair]) -> list[Findings]:
         """Return what the evidence holds for each pair; a computed measure stands with the last pair of its company."""
+        if compared := self._compared(pairs):
+            return compared
+        if self.ask.superlative and len({one.company for one in pairs}) == 1:
+            found = [self._ranked(pair) for pair in pairs]
+            if all(found):
+                return [one for one in found if one]
         if self._computes() and (computed := self._over_companies(pairs)):
             return computed
         return [self._for_pair(pair) for pair in pairs]
@@ -83,7 +159,7 @@ class Evidence:
         ask = self.ask
         if ask.superlative and len(ask.measures) > 1:
             return True
-        return ask.kind in ("ratio", "yes_no") and bool(ask.ratio or (ask.measures and ask.over_time))
+        return ask.kind in ("ratio", "yes_no") and bool(ask.ratio or ask.share_of or (ask.measures and ask.over_time))
 
     def _over_companies(self, pairs: Sequence[Pair]) -> list[Findings] | None:
         """Return the computed or stated measure of each company, or None where passages have to answer."""
@@ -113,6 +189,10 @@ class Evidence:
 
     def _stated_row(self, pair: Pair) -> Findings | None:
         """Return a ratio that a table states itself, under its own name, or None."""
+        if parts := self._parts(pair):
+            row = self._row_of_part(parts, None, pair)
+            name = ratios()[self.ask.ratio].name if self.ask.ratio else ""
+            return Findings(pair, (Measured((row,), what=self._unsaid(row, name)),)) if row else None
         rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, None)
         rows = [one for one in rows if one.coverage >= 0.9 and one.figure and one.figure.unit in ("percent", None)]
         return Findings(pair, (Measured(tuple(rows[:1])),)) if rows else None
@@ -120,23 +200,58 @@ class Evidence:
     def _computed(self, pair: Pair, periods: list[str]) -> Findings:
         if not pair.company:
             return Findings(pair, missing=("the company",))
-        if self._unmet_qualifiers():
+        if self._unmet_qualifiers(pair):
             return Findings(pair, missing=(f"{pair_text(pair)}: {self._wanted()}",))
 
         def find_row(key: str, period: str) -> Support | None:
             return self.row(key, pair, period, periods[-1])
 
-        computed, missing = compute(self.ask, pair, periods, find_row, self.documents)
+        ask = replace(self.ask, part=", ".join(printed(self.ask.question, one) for one in self._parts(pair)))
+        computed, missing = compute(ask, pair, periods, find_row, self.documents)
         return Findings(pair, tuple(computed), missing=tuple(f"{pair_text(pair)}: {one}" for one in missing))
 
-    def _unmet_qualifiers(self) -> bool:
+    def false_presupposition(self, pairs: Sequence[Pair]) -> Refusal | None:
+        """Return the refusal of a `why` whose premise the figures contradict: it asks why something fell that rose."""
+        ask = self.ask
+        if not (ask.kind == "reason" and ask.direction) or not (ask.ratio or len(ask.measures) == 1) or ask.qualifiers:
+            return None
+        for pair in pairs:
+            if not (pair.company and pair.period) or self._parts(pair):
+                continue
+            change = replace(ask, over_time="difference")
+
+            def find_row(key: str, period: str, pair: Pair = pair) -> Support | None:
+                return self.row(key, pair, period, pair.period)
+
+            found, _ = compute(change, pair, [pair.period], find_row, self.documents)
+            computed = found[0].computed if found else None
+            if computed is None or any(Decimal(one.value) <= 0 for one in computed.operands):
+                continue
+            difference = Decimal(computed.result)
+            if difference and (difference > 0) != (ask.direction == "up"):
+                went = "rose" if difference > 0 else "fell"
+                reason = (
+                    f"The question presupposes the opposite of what the figures show: it {went}. {found[0].sentence}"
+                )
+                return Refusal("QUESTION.false_presupposition", reason, (computed.name,))
+        return None
+
+    def _unmet_qualifiers(self, pair: Pair) -> bool:
         """Tell whether the question wants a variant of a measure (`adjusted`, a segment) that no formula here makes."""
-        return sum(weight(one) for one in self.ask.qualifiers) >= 1.0
+        parts = self._parts(pair)
+        named = narrowing_stems(parts)
+        open_ones = [one for one in self.ask.qualifiers if one not in named and (one in VARIANT_STEMS or not parts)]
+        return sum(weight(one) for one in open_ones) >= 1.0
 
     def _for_pair(self, pair: Pair) -> Findings:
         ask = self.ask
         if ask.kind in ("amount", "ratio"):
             return self._amount(pair)
+        if ask.kind == "definition":
+            defining = tuple(
+                one for one in self._passages(pair, with_number=False) if DEFINITIONS.first(normal(one.quote))
+            )
+            return Findings(pair, passages=defining, missing=() if defining else (f"{pair_text(pair)}: a definition",))
         asks_what = normal(ask.question).startswith("what")
         if asks_what and ask.kind in ("what", "list") and (row := self._labelled(pair)):
             return Findings(pair, (Measured((row,)),))
@@ -156,8 +271,9 @@ class Evidence:
         missing: list[str] = []
         for key in self.ask.measures[:4]:
             row = self.row(key, pair, pair.period) if pair.period else self._undated(key, pair)
-            if row is not None and not (row.figure and unqualified(row.figure, self.ask)):
-                found.append(Measured((row,)))
+            part = bool(self._parts(pair))
+            if row is not None and (part or not (row.figure and unqualified(row.figure, self.ask))):
+                found.append(Measured((row,), what=self._unsaid(row, measures()[key].name) if part else ""))
             else:
                 missing.append(f"{pair_text(pair)}: {measures()[key].name}")
         return found, missing
@@ -169,7 +285,8 @@ class Evidence:
         rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, None)
         row = self._labelled(pair) or (rows[0] if rows else None)
         if row is not None:
-            return Findings(pair, (Measured((row,)),))
+            name = measures()[self.ask.measures[0]].name if self.ask.measures else ""
+            return Findings(pair, (Measured((row,), what=self._unsaid(row, name)),))
         passages = self._passages(pair, with_number=True)
         if passages:
             return Findings(pair, passages=passages[:2])
@@ -188,6 +305,11 @@ class Evidence:
 
     def _undated(self, key: str, pair: Pair) -> Support | None:
         """Return the row of the newest period among the deliveries, where the question names no period."""
+        if parts := self._parts(pair):
+            return self._row_of_part(parts, measures()[key], pair)
+        newest = self._finder.newest(pair.company) if self._finder and pair.company else None
+        if newest and (row := self.row(key, pair, newest)):
+            return row
         rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, measures()[key])
         dated = [one for one in rows if one.score >= ENOUGH and one.figure and one.figure.period_end]
         return max(dated, key=lambda one: ((one.figure and one.figure.period_end) or "", one.score), default=None)
@@ -195,12 +317,17 @@ class Evidence:
     def _passages(self, pair: Pair, with_number: bool) -> tuple[Support, ...]:
         ask = self.ask
         supports = passage_supports(ask, self.plan, pair, self.delivered, self.documents)
+        if self._speaks_of_nothing(pair):
+            return ()
         least = LEAST_REASON_COVERAGE if ask.wants_reason else LEAST_COVERAGE
         if pair == Pair(None, None):
             least = LEAST_COVERAGE_UNSCOPED
         kept = [one for one in supports if one.coverage >= least and not NOT_DISCLOSED.first(normal(one.quote))]
+        kept = [one for one in kept if not is_addressed(one.delivered.fragment, one.start, one.end)]
         if with_number:
-            kept = [one for one in kept if states_figure(one.quote)]
+            kept = [one for one in kept if states_figure(one.quote) and _right_kind(ask, one.quote)]
+        if ask.kind == "when":
+            kept = [one for one in kept if one.coverage >= LEAST_COVERAGE_UNSCOPED and names_date(one.quote)]
         if ask.kind == "reason":
             kept = [one for one in kept if one.reason]
         kept = _without_corrected(kept)
@@ -210,13 +337,30 @@ class Evidence:
             return _both_voices(kept)
         return tuple(kept)
 
+    def _speaks_of_nothing(self, pair: Pair) -> bool:
+        """Tell whether a topic of few words has one that stands nowhere in the deliveries: `launch into orbit`."""
+        topic = Topic(self.ask, self.plan)
+        telling = [one for one in topic.stems if weight(one) == 1.0]
+        if not 1 < len(topic.stems) <= SHORT_TOPIC or not telling or topic.has_alternatives:
+            return False
+        texts = [one.fragment.text for one in self.delivered if bears(pair, one)]
+        known = frozenset(one for text in texts for one in content_stems(text))
+        roots = {one[:5] for one in known}  # `American` and `America` are one word here
+        return any(one[:5] not in roots and one not in topic.synonyms_of(known) for one in telling)
+
     def _wanted(self) -> str:
         """Return what is missing, in words."""
         if self.ask.ratio:
             return ratios()[self.ask.ratio].name
         if self.ask.measures:
             return measures()[self.ask.measures[0]].name
-        what = {"reason": "a stated reason", "amount": "a figure", "when": "a date", "change": "what changed"}
+        what = {
+            "reason": "a stated reason",
+            "amount": "a figure",
+            "when": "a date",
+            "change": "what changed",
+            "definition": "a definition",
+        }
         return what.get(self.ask.kind, "a statement on the topic")
 
     def undisclosed(self, pairs: Sequence[Pair]) -> tuple[Pair, ...]:
@@ -226,6 +370,25 @@ class Evidence:
             for pair in pairs
             if not_disclosed(self.ask, self.plan, pair, self.delivered, self.documents) is not None
         )
+
+
+def _right_kind(ask: Ask, quote: str) -> bool:
+    """Tell whether a passage has a number of the kind that is asked for: money for `how much … spend`, a count of the
+    things themselves for `how many`."""
+    folded = normal(ask.question)
+    numbers = [one for one in amounts(quote) if not one.year_like]
+    if MONEY.first(folded) and "percent" not in folded and "%" not in folded:
+        return any(one.scaled or one.unit in CURRENCIES for one in numbers)
+    counted = re.search(r"\bhow many (\w+)", folded)
+    if counted and counted[1] not in ("percentage", "percent", "basis", "points", "times"):
+        near = [quote[one.end : one.end + 120] for one in numbers if one.unit is None]
+        return any(stem(counted[1]) in content_stems(after)[:8] for after in near)
+    return True
+
+
+COMPARATIVES = phrases("comparatives")
+MONEY = phrases("asks_money")
+CURRENCIES = frozenset(("USD", "EUR", "GBP", "CNY"))
 
 
 def _without_corrected(passages: Sequence[Support]) -> list[Support]:

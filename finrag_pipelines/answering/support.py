@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from finrag_pipelines.answering.documents import Documents, Figure, is_whole
-from finrag_pipelines.answering.mentions import DOWN, UP
+from finrag_pipelines.answering.mentions import DOWN, UP, periods_in
 from finrag_pipelines.answering.model import Delivered, Support
 from finrag_pipelines.answering.numbers import amounts, states_figure
 from finrag_pipelines.answering.question import Ask, Measure, measure_phrases
@@ -48,6 +48,16 @@ class Topic:
         groups = [tuple(one for one in dict.fromkeys(content_stems(part)) if one in known) for part in parts]
         self._alternatives = [one for one in groups if one] if len([one for one in groups if one]) > 1 else []
 
+    @property
+    def has_alternatives(self) -> bool:
+        """Tell whether the question joins topics by `or`."""
+        return bool(self._alternatives)
+
+    def synonyms_of(self, found: frozenset[str]) -> frozenset[str]:
+        """Return the topic's stems that a text with these stems says in other words."""
+        hits = (hit for hit, terms in self._synonyms if any(term <= found for term in terms))
+        return frozenset(one for hit in hits for one in hit)
+
     def coverage(self, found: frozenset[str]) -> float:
         """Return the weighted share, 0 to 1, of the topic that a passage with these stems is about."""
         if not self.stems:
@@ -84,6 +94,8 @@ def passage_supports(
     found: list[Support] = []
     for one in delivered:
         if not bears(pair, one) or one.fragment.is_pointer or _wrong_voice(ask, one):
+            continue
+        if ask.speakers and one.fragment.speaker not in ask.speakers:
             continue
         if one.fragment.representation_type == "table_text":
             continue
@@ -151,7 +163,16 @@ def _can_be_said(quote: str, is_question: bool) -> bool:
         return False
     if not quote.endswith((".", "!", "。", '"', "”", ")", ";")) and not (is_question and quote.endswith("?")):
         return False
+    if not (quote[0].isupper() or quote[0].isdigit() or quote[0] in _OPENERS or not quote[0].isascii()):
+        return False  # the tail of a sentence, an item of an enumeration, or a line without sentences
+    if quote[0] in _NOTE_MARKS or _NOTE_NUMBER.match(quote):
+        return False
     return _BOILERPLATE.first(folded) is None and not folded.startswith(("see ", "refer to "))
+
+
+_OPENERS = "\"'“‘([$€£¥"
+_NOTE_MARKS = "¹²³⁴⁵⁶⁷⁸⁹⁰*†‡§"
+_NOTE_NUMBER = re.compile(r"\((?:[a-z]|\d{1,2})\)\s")
 
 
 def _extended(ask: Ask, topic: Topic, text: str, ranges: Sequence[tuple[int, int]], place: int) -> int:
@@ -184,6 +205,9 @@ def _fit(ask: Ask, pair: Pair, one: Delivered, quote: str, reason: bool) -> floa
         score += 0.2
     if pair.period and fragment.period == pair.period:
         score += 0.4
+    if pair.period:
+        stated = periods_in(quote, fragment.company)
+        score += 0.2 if pair.period in stated else -0.3 if stated else 0.0
     if states_figure(quote):
         score += 0.1
     if ask.wants_change and (UP.first(folded) or DOWN.first(folded) or COMPARED.first(folded)):
@@ -266,6 +290,9 @@ def exact_label_fit(figure: Figure, ask: Ask, plan: Plan) -> float:
     return float(bool(label) and label == set(Topic(ask, plan).stems) and is_whole(figure))
 
 
+CONCEPT_ONLY = 0.87
+
+
 def label_fit(figure: Figure, measure: Measure) -> float:
     """Return how well a row's label names a line item: 0, or up to about 1.5 for the consolidated statement."""
     fit = 0.0
@@ -273,7 +300,7 @@ def label_fit(figure: Figure, measure: Measure) -> float:
         return 0.0
     local = (figure.concept or "").rpartition(":")[2]
     if local and local in measure.concepts:
-        fit = 1.0
+        fit = CONCEPT_ONLY  # a part of the line item may carry its concept
     for place, label in enumerate(measure.labels):
         if figure.key == label:
             fit = max(fit, 1.0 - 0.005 * place)

@@ -2,8 +2,10 @@
 
 from decimal import ROUND_HALF_UP, Decimal
 
-from finrag_pipelines.answering.documents import Documents, Figure, without_notes
+from finrag_pipelines.answering.breakdown import header_key, header_text
+from finrag_pipelines.answering.documents import Documents, Figure, label_key, without_notes
 from finrag_pipelines.answering.model import Support
+from finrag_pipelines.answering.words import normal
 from finrag_pipelines.chunking.model import Fragment
 
 ROLES = {
@@ -70,17 +72,27 @@ def unit_text(value: Decimal, unit: str | None, decimals: int, scale: int = 0) -
     return f"{sign}{digits}{words} {unit}"
 
 
-def figure_sentence(support: Support, documents: Documents) -> str:
-    """Return the sentence that states a table row: whose, where, label, value with unit, period."""
+def figure_sentence(support: Support, documents: Documents, what: str = "") -> str:
+    """Return the sentence that states a table row: whose, where, label, column of a part, value with unit, period.
+
+    `what` names the measure where the row itself does not.
+    """
     figure = support.figure
     assert figure is not None
     label = without_notes(figure.label).rstrip(":")
     total = figure.key.startswith(("total ", "net cash", "cash provided", "net income", "net earnings"))
-    under = f" ({figure.path[-1].rstrip(':')})" if figure.path and figure.path[-1] and not total else ""
+    step = figure.path[-1].rstrip(":") if figure.path and not total else ""
+    under = f" ({step})" if step and label_key(step) != figure.key else ""
+    column = header_text(figure.header) if header_key(figure.header) else ""
+    if column and normal(column) not in normal(under):
+        under += f", {column}"
+    if what:
+        under += f", {what}"
     period = figure.period or support.delivered.fragment.period or ""
     when = f" for {period}" if period else ""
     if figure.duration == "instant" and figure.period_end:
         when = f" at {figure.period_end} ({period})" if period else f" at {figure.period_end}"
     elif figure.duration == "ytd" and period:
         when = f" for {period}, year to date" if not period.endswith("YTD") else f" for {period}"
+    under += "," if column or what else ""
     return f"{attribution(support.delivered.fragment, documents)}: {label}{under} of {figure_text(figure)}{when}."
