@@ -23,7 +23,6 @@ from finrag_pipelines.catalog.log import (
 )
 from finrag_pipelines.storage import Store, digest
 
-
 _ID_PART = 60  # characters of each of the three parts of a source id
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from finrag_pipelines.storage import Store, canonical_json, crash_point, create_file, sha256_bytes
+from finrag_pipelines.storage import Store, canonical_json, crash_point, create_file, sha256_bytes, write_file
 
 FOLDER = ("catalog", "log")
+HEAD = ("catalog", "HEAD")
 Event = dict[str, Any]
 
 
@@ -61,9 +62,42 @@ def read_entries(store: Store, after: int = 0, previous: str | None = None) -> I
 def check_log(store: Store) -> int:
     """Read the whole log from disk and return how many entries it has. Raises CatalogError where one is missing,
     altered or out of order."""
-    count = sum(1 for _ in read_entries(store))
-    check_no_gap(store, count)
-    return count
+    hashes = [entry.sha256 for entry in read_entries(store)]
+    check_no_gap(store, len(hashes))
+    sequence, newest = _read_head(store)
+    if not sequence and len(hashes) > 1:
+        raise CatalogError(f"{store.path(*HEAD)} is missing; it is written again with the next entry")
+    # A writer that was killed leaves HEAD one behind; the next one brings it up.
+    if not len(hashes) - 1 <= sequence <= len(hashes):
+        raise CatalogError(
+            f"{store.path(*HEAD)} names entry {sequence} as the newest, and {len(hashes)} are there: "
+            "the catalog log was altered"
+        )
+    if sequence and hashes[sequence - 1] != newest:
+        raise CatalogError(
+            f"{store.path(*FOLDER)}: entry {sequence} is not the one that HEAD names: the catalog log was altered"
+        )
+    return len(hashes)
+
+
+def _read_head(store: Store) -> tuple[int, str | None]:
+    """Return number and hash of the newest entry as HEAD has them; 0 and None where there is no HEAD yet."""
+    path = store.path(*HEAD)
+    try:
+        content = path.read_bytes()
+        record = json.loads(content)
+        sequence, newest = int(record["sequence"]), str(record["sha256"])
+    except FileNotFoundError:
+        return 0, None
+    except (ValueError, KeyError, TypeError):
+        raise CatalogError(f"{path} is damaged: the catalog log was altered") from None
+    if content != _head(sequence, newest):
+        raise CatalogError(f"{path} is damaged: the catalog log was altered")
+    return sequence, newest
+
+
+def _head(sequence: int, sha256: str) -> bytes:
+    return canonical_json({"sequence": sequence, "sha256": sha256})
 
 
 def check_no_gap(store: Store, sequence: int) -> None:
@@ -90,5 +124,7 @@ def write_entry(store: Store, sequence: int, previous: str | None, events: list[
         "events": events,
     }
     crash_point("catalog.before_append")
-    create_file(store.path(*FOLDER, f"{sequence:08d}.json"), canonical_json(record))
+    content = canonical_json(record)
+    create_file(store.path(*FOLDER, f"{sequence:08d}.json"), content)
     crash_point("catalog.after_append")
+    write_file(store.path(*HEAD), _head(sequence, sha256_bytes(content)))

@@ -43,18 +43,51 @@ def mirror_catalog(store: Store, published: frozenset[tuple[str, int]] = frozens
     with database(store) as connection:
         # Read while holding the database: what is written is then never older than what stands there.
         catalog = read_catalog(store)
-        connection.execute("CREATE SCHEMA IF NOT EXISTS catalog")
         connection.execute("BEGIN")
-        for name, columns in _TABLES.items():
-            connection.execute(f"CREATE OR REPLACE TABLE catalog.{name} ({columns})")
-        _fill(connection, catalog, published)
-        events = [
-            (entry.sequence, position, entry.at, event["type"], event.get("source_id"), canonical_json(event).decode())
-            for entry in read_entries(store)
-            for position, event in enumerate(entry.events)
-        ]
-        _insert(connection, "lifecycle_events", events)
+        _make_tables(connection, store, catalog, published)
         connection.execute("COMMIT")
+
+
+def expected_tables(store: Store, published: frozenset[tuple[str, int]] = frozenset()) -> dict[str, list[tuple]]:
+    """Return the rows of each table as the log has them now, in column order, sorted: what a mirror is proved by."""
+    with duckdb.connect() as connection:
+        _make_tables(connection, store, read_catalog(store), published)
+        return {name: stored_rows(connection, name) for name in _TABLES}
+
+
+def stored_rows(connection: duckdb.DuckDBPyConnection, table: str) -> list[tuple]:
+    """Return all rows of a catalog table as text, sorted."""
+    columns = connection.execute(f"SELECT * FROM catalog.{table} LIMIT 0").description or []
+    listed = ", ".join(f'CAST("{column[0]}" AS VARCHAR)' for column in columns)
+    return sorted(connection.execute(f"SELECT {listed} FROM catalog.{table}").fetchall(), key=repr)
+
+
+def _make_tables(
+    connection: duckdb.DuckDBPyConnection,
+    store: Store,
+    catalog: Catalog,
+    published: frozenset[tuple[str, int]],
+) -> None:
+    connection.execute("CREATE SCHEMA IF NOT EXISTS catalog")
+    for name, columns in _TABLES.items():
+        connection.execute(f"CREATE OR REPLACE TABLE catalog.{name} ({columns})")
+    _fill(connection, catalog, published)
+    events = [
+        (entry.sequence, position, entry.at, event["type"], event.get("source_id"), canonical_json(event).decode())
+        for entry in read_entries(store)
+        for position, event in enumerate(entry.events)
+    ]
+    _insert(connection, "lifecycle_events", events)
+
+
+def mirrored_sequence(store: Store) -> int:
+    """Return the number of the newest log entry that the tables hold; 0 where there are none."""
+    with database(store) as connection:
+        try:
+            row = connection.execute("SELECT max(sequence) FROM catalog.lifecycle_events").fetchone()
+        except duckdb.CatalogException:
+            return 0
+    return int(row[0] or 0) if row else 0
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, catalog: Catalog, published: frozenset[tuple[str, int]]) -> None:

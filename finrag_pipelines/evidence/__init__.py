@@ -1,5 +1,6 @@
 """The records behind an answer: written whole, chained by hash, mirrored in DuckDB, read back and verified."""
 
+from finrag_pipelines.evidence.model import Difference
 from finrag_pipelines.evidence.records import (
     AnswerRecord,
     CandidateRow,
@@ -13,7 +14,7 @@ from finrag_pipelines.evidence.records import (
     Refusal,
     canonical_projection,
 )
-from finrag_pipelines.evidence.verify import Difference, verify
+from finrag_pipelines.evidence.verify import verify
 from finrag_pipelines.evidence.write import (
     EvidenceError,
     read_answer,

@@ -142,7 +142,11 @@ class Derivation:
 
 @dataclass(frozen=True)
 class DisclosureRow:
-    """What was shown, or withheld, when, to whom and under which policy epoch. `segments` counts the claims shown."""
+    """What was shown, or withheld, when, to whom and under which policy epoch. `segments` counts the claims shown.
+
+    `claims` and `withheld` list claim numbers, joined by commas; `channel` says how it was shown: `ask`, `stream`,
+    `evidence`, `html`, `w3c` or `openlineage`.
+    """
 
     answer_id: str
     principal: str
@@ -151,6 +155,8 @@ class DisclosureRow:
     outcome: str
     segments: int
     withheld: str = ""
+    claims: str = ""
+    channel: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,71 +1,89 @@
-"""Proof, after the fact: every citation re-read from stored bytes, the chain re-computed, the database compared."""
+"""Proof, after the fact: every citation re-read from stored bytes, the chains re-computed, the database compared."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import duckdb
 
+from finrag_pipelines.catalog.catalog import read_catalog
+from finrag_pipelines.catalog.log import CatalogError, check_log
+from finrag_pipelines.evidence.mirrors import catalog_differences, database_differences
+from finrag_pipelines.evidence.model import Difference
 from finrag_pipelines.evidence.records import GENESIS, AnswerRecord, Sealed, commitment, record_hash, unseal
-from finrag_pipelines.evidence.tables import SCHEMA, table_columns, table_rows
 from finrag_pipelines.evidence.write import (
     FOLDER,
+    Disclosed,
     EvidenceError,
-    disclosure_hash,
     find_answer,
+    finish_interrupted,
+    read_disclosure,
     read_head,
     read_run,
     run_ids,
-    run_path,
 )
 from finrag_pipelines.parsing.representation_store import read_representation
-from finrag_pipelines.storage import Store, StoreError, sha256_bytes, sha256_text
-from finrag_pipelines.storage.database import database
+from finrag_pipelines.storage import Store, StoreError, sha256_text
+
+__all__ = ["Difference", "verify"]
 
 
-@dataclass(frozen=True, order=True)
-class Difference:
-    """Something that is not as recorded: in which answer (empty for the chain as a whole), where, and what."""
-
-    answer_id: str
-    where: str
-    what: str
-
-
-def verify(store: Store, answer_id: str | None = None) -> list[Difference]:
+def verify(
+    store: Store, answer_id: str | None = None, published: frozenset[tuple[str, int]] | None = None
+) -> list[Difference]:
     """Compare what is stored with what was recorded: for one answer, or for all. An empty list is a proof.
 
-    Citations are read from the stored representation bytes, representations and objects are hashed, the chain is
-    computed from Parquet, and the database rows are compared with the records.
+    Citations are read from the stored representation bytes, representations and objects are hashed, the chains of
+    records, disclosures and catalog log are computed, and the database rows are compared with them. `published` are
+    the (source, version) pairs of the index that answers; without it the availability of sources is not compared.
     """
     found: list[Difference] = []
-    records: list[Sealed] = []
-    if answer_id is None:
-        for run_id in run_ids(store):
+    with store.lock("evidence"):  # a writer at work is not a difference
+        found += _recovered(store)
+        if answer_id is None:
+            records, differences = _all_records(store)
+            disclosures, more = _all_disclosures(store)
+            found += differences + more + _end_differences(store, records, disclosures)
+        else:
             try:
-                records += read_run(store, run_id)
+                records, disclosures = [find_answer(store, answer_id)], []
             except EvidenceError as error:
-                found.append(Difference("", f"evidence/{run_id}.parquet", str(error)))
-        records.sort(key=lambda one: (one.sequence, one.answer_id))
-        found += _chain_differences(store, records)
-        found += _disclosure_differences(store)
-    else:
+                return [Difference(answer_id, "evidence", str(error))]
         try:
-            records = [find_answer(store, answer_id)]
-        except EvidenceError as error:
-            return [Difference(answer_id, "evidence", str(error))]
+            found += database_differences(store, records, None if answer_id else disclosures)
+        except duckdb.Error as error:
+            found.append(Difference("", "database", f"cannot be read: {str(error).splitlines()[0]}"))
     texts = _Representations(store)
     for sealed in records:
         found += _record_differences(sealed)
         found += _citation_differences(sealed, texts)
-    try:
-        found += _database_differences(store, records, whole=answer_id is None)
-    except duckdb.Error as error:
-        found.append(Difference("", "database", f"cannot be read: {str(error).splitlines()[0]}"))
+    if answer_id is None:
+        found += _catalog_log_differences(store, texts, published)
     return sorted(set(found))
 
 
-def _chain_differences(store: Store, records: list[Sealed]) -> list[Difference]:
+def _recovered(store: Store) -> list[Difference]:
+    """Finish what a killed writer left half done; what cannot be finished is a difference."""
+    try:
+        finish_interrupted(store)
+    except (EvidenceError, duckdb.Error) as error:
+        return [Difference("", "evidence/PENDING", f"cannot be finished: {str(error).splitlines()[0]}")]
+    return []
+
+
+def _all_records(store: Store) -> tuple[list[Sealed], list[Difference]]:
+    records: list[Sealed] = []
+    found = []
+    for run_id in run_ids(store):
+        try:
+            records += read_run(store, run_id)
+        except EvidenceError as error:
+            found.append(Difference("", f"evidence/{run_id}.parquet", str(error)))
+    records.sort(key=lambda one: (one.sequence, one.answer_id))
+    return records, found + _chain_differences(records)
+
+
+def _chain_differences(records: list[Sealed]) -> list[Difference]:
     found = []
     previous, expected = GENESIS, 1
     for one in records:
@@ -75,37 +93,75 @@ def _chain_differences(store: Store, records: list[Sealed]) -> list[Difference]:
         elif one.previous_hash != previous:
             found.append(Difference(one.answer_id, "chain", f"record {one.sequence} does not follow its predecessor"))
         previous, expected = one.record_hash, one.sequence + 1
-    try:
-        head = read_head(store)
-    except EvidenceError as error:
-        return [*found, Difference("", "evidence/HEAD", str(error))]
-    if head.sequence != expected - 1:
-        found.append(
-            Difference("", "evidence/HEAD", f"names record {head.sequence} as the newest, found up to {expected - 1}")
-        )
-    elif head.record_hash != previous:
-        found.append(Difference("", "evidence/HEAD", f"does not hold the hash of record {head.sequence}"))
     return found
 
 
-def _disclosure_differences(store: Store) -> list[Difference]:
-    from finrag_pipelines.evidence.records import DisclosureRow
-
+def _all_disclosures(store: Store) -> tuple[list[Disclosed], list[Difference]]:
+    disclosures: list[Disclosed] = []
     found = []
     previous = GENESIS
     for expected, path in enumerate(sorted(store.path(FOLDER, "disclosures").glob("*.json")), start=1):
         where = f"evidence/disclosures/{path.name}"
         try:
-            entry = json.loads(path.read_bytes())
-            row = DisclosureRow(**entry["disclosure"])
-            computed = disclosure_hash(entry["previous_hash"], entry["sequence"], row)
-            whole = (entry["sequence"], entry["previous_hash"], entry["record_hash"]) == (expected, previous, computed)
-        except (ValueError, TypeError, KeyError) as error:
-            found.append(Difference("", where, f"cannot be read: {error}"))
+            one = read_disclosure(path)
+        except EvidenceError as error:
+            found.append(Difference("", where, str(error)))
+            previous = ""
             continue
-        if not whole:
-            found.append(Difference(row.answer_id, where, "does not hash to what it was recorded with"))
-        previous = entry["record_hash"]
+        if one.sequence != expected or (previous and one.previous_hash != previous):
+            found.append(Difference(one.disclosure.answer_id, where, "does not follow the disclosure before it"))
+        disclosures.append(one)
+        previous = one.record_hash
+    return disclosures, found
+
+
+def _end_differences(store: Store, records: list[Sealed], disclosures: list[Disclosed]) -> list[Difference]:
+    """Compare both chains with HEAD, which knows where they end."""
+    where = "evidence/HEAD"
+    try:
+        head = read_head(store)
+    except EvidenceError as error:
+        return [Difference("", where, str(error))]
+    last = (records[-1].sequence, records[-1].record_hash) if records else (0, GENESIS)
+    shown = (disclosures[-1].sequence, disclosures[-1].record_hash) if disclosures else (0, GENESIS)
+    found = [
+        *_one_end("record", (head.sequence, head.record_hash), last),
+        *_one_end("disclosure", (head.disclosures, head.disclosure_hash), shown),
+    ]
+    if head.runs != len(run_ids(store)):
+        found.append(f"counts {head.runs} runs, found {len(run_ids(store))}")
+    return [Difference("", where, what) for what in found]
+
+
+def _one_end(name: str, promised: tuple[int, str], there: tuple[int, str]) -> Iterator[str]:
+    if promised[0] != there[0]:
+        yield f"names {name} {promised[0]} as the newest, found up to {there[0]}"
+    elif promised[1] != there[1]:
+        yield f"does not hold the hash of {name} {there[0]}"
+
+
+def _catalog_log_differences(
+    store: Store, texts: "_Representations", published: frozenset[tuple[str, int]] | None
+) -> list[Difference]:
+    """Check the catalog log, the tables made from it, and the bytes of every document version that it names."""
+    try:
+        check_log(store)
+        catalog = read_catalog(store)
+    except CatalogError as error:
+        return [Difference("", "catalog/log", str(error))]
+    found = []
+    for source_id, source in sorted(catalog.sources.items()):
+        for version in source.versions:
+            where = f"{source_id} version {version.version}"
+            if store.path("objects", version.content_sha256).exists():
+                what = texts.wrong_object(version.content_sha256)
+                found += [Difference("", where, what)] if what else []
+            if version.representation_id and store.path("representations", version.representation_id).exists():
+                found += [Difference("", where, what) for what in texts.text(version.representation_id)[1]]
+    try:
+        found += catalog_differences(store, published)
+    except duckdb.Error as error:
+        found.append(Difference("", "database", f"cannot be read: {str(error).splitlines()[0]}"))
     return found
 
 
@@ -216,60 +272,3 @@ def _delivery_differences(record: AnswerRecord, texts: _Representations) -> list
     for fragment_id in sorted(cited - delivered):
         found.append(Difference(record.answer_id, "citations", f"fragment {fragment_id} was cited, never delivered"))
     return found
-
-
-def _database_differences(store: Store, records: list[Sealed], whole: bool) -> list[Difference]:
-    """Compare the rows of the database with what the records say they are."""
-    if not records and not store.path("finrag.duckdb").exists():
-        return []
-    expected: dict[str, list[tuple]] = {name: [] for name in table_columns() if name not in ("disclosures", "runs")}
-    for one in records:
-        try:
-            for name, rows in table_rows(one).items():
-                expected[name] += rows
-        except (ValueError, KeyError, IndexError, TypeError):
-            continue  # reported with the record
-    ids = [one.answer_id for one in records]
-    found = []
-    with database(store) as connection:
-        listed = connection.execute(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = ?", [SCHEMA]
-        ).fetchall()
-        if not listed:
-            return [Difference("", "database", "has no evidence tables; `sync_database` rebuilds them")] if ids else []
-        for name, rows in expected.items():
-            where = "" if whole else " WHERE answer_id = ?"
-            columns = ", ".join(f'"{one}"' for one in table_columns()[name])
-            query = f"SELECT {columns} FROM {SCHEMA}.{name}{where}"
-            stored = connection.execute(query, [] if whole else ids).fetchall()
-            key = _key_column(name)
-            there = sorted((_comparable(row) for row in stored), key=repr)
-            wanted = sorted((_comparable(row) for row in rows), key=repr)
-            if there != wanted:
-                differing = {row[key] for row in there if row not in wanted} | {
-                    row[key] for row in wanted if row not in there
-                }
-                for answer_id in sorted(map(str, differing)) or [""]:
-                    found.append(Difference(answer_id, f"database {name}", "rows differ from the record"))
-        found += _file_differences(store, connection, {one.run_id for one in records})
-    return found
-
-
-def _file_differences(store: Store, connection: duckdb.DuckDBPyConnection, runs: set[str]) -> list[Difference]:
-    """Compare the record files, byte for byte, with the hashes that the database keeps of them."""
-    rows = connection.execute(f"SELECT run_id, file_sha256 FROM {SCHEMA}.runs").fetchall()
-    found = []
-    for run_id in sorted(runs):
-        content = run_path(store, run_id).read_bytes()
-        if (run_id, sha256_bytes(content)) not in rows:
-            where = f"evidence/{run_id}.parquet"
-            found.append(Difference("", where, "is not the file, byte for byte, that was loaded into the database"))
-    return found
-
-
-def _key_column(table: str) -> int:
-    return list(table_columns()[table]).index("answer_id")
-
-
-def _comparable(row: tuple) -> tuple:
-    return tuple(tuple(value) if isinstance(value, list) else value for value in row)

@@ -1,7 +1,7 @@
 """Writing evidence: one Parquet file per run, whole and fsynced, then HEAD, then the rows for SQL.
 
-Parquet is the truth. PENDING names the run whose file is being written, so that a writer that died between its file
-and HEAD is finished by the next one; the database is brought up to date by `sync_database`.
+Parquet is the truth. PENDING names what is being written, from before its file until its rows are in the database, so
+that what a writer left half done is finished by the next one, or by `sync_database`. Disclosures go the same way.
 """
 
 import dataclasses
@@ -31,21 +31,29 @@ class EvidenceError(Exception):
 
 @dataclass(frozen=True)
 class Head:
-    """The end of the chain: sequence and hash of the newest record, and how many runs have been written."""
+    """The ends of both chains: number and hash of the newest record and of the newest disclosure, and how many runs
+    have been written."""
 
     sequence: int = 0
     record_hash: str = GENESIS
     runs: int = 0
+    disclosures: int = 0
+    disclosure_hash: str = GENESIS
 
 
 def read_head(store: Store) -> Head:
     """Return the end of the chain; that of an empty chain where nothing was written yet."""
     try:
-        return Head(**json.loads(store.path(FOLDER, "HEAD").read_bytes()))
+        content = store.path(FOLDER, "HEAD").read_bytes()
+        written = json.loads(content)
+        head = Head(**written)
     except FileNotFoundError:
         return Head()
     except (ValueError, TypeError) as error:
         raise EvidenceError(f"evidence/HEAD is damaged ({error}); restore it, then run `finrag verify --all`") from None
+    if canonical_json(written) != content:
+        raise EvidenceError("evidence/HEAD is not as it was written; restore it, then run `finrag verify --all`")
+    return head
 
 
 def _write_head(store: Store, head: Head) -> None:
@@ -97,19 +105,41 @@ def run_ids(store: Store) -> list[str]:
     return sorted(path.stem for path in store.path(FOLDER).glob("*.parquet"))
 
 
-def _finish_interrupted(store: Store) -> Head:
-    """Complete what a writer left behind that died between its file and HEAD. The caller holds the evidence lock."""
+def finish_interrupted(store: Store) -> Head:
+    """Complete what a writer left behind that died on its way. The caller holds the evidence lock."""
     head = read_head(store)
     pending = store.path(FOLDER, "PENDING")
     if not pending.exists():
         return head
-    run_id = pending.read_text("utf-8")
-    if _RUN_ID.match(run_id) and run_path(store, run_id).exists():
-        records = read_run(store, run_id)
-        if records and records[0].sequence == head.sequence + 1 and records[0].previous_hash == head.record_hash:
-            head = Head(records[-1].sequence, records[-1].record_hash, head.runs + 1)
-            _write_head(store, head)
+    head = _adopt_disclosure(store, _adopt_run(store, head, pending.read_text("utf-8", "replace")))
+    _load(store, {}, head)
     pending.unlink()
+    return head
+
+
+def _adopt_run(store: Store, head: Head, run_id: str) -> Head:
+    """Move HEAD to the run that was being written, where its file is whole and follows."""
+    if not (_RUN_ID.match(run_id) and run_path(store, run_id).exists()):
+        return head
+    records = read_run(store, run_id)
+    if not records or (records[0].sequence, records[0].previous_hash) != (head.sequence + 1, head.record_hash):
+        return head
+    last = records[-1]
+    head = dataclasses.replace(head, sequence=last.sequence, record_hash=last.record_hash, runs=head.runs + 1)
+    _write_head(store, head)
+    return head
+
+
+def _adopt_disclosure(store: Store, head: Head) -> Head:
+    """Move HEAD to the disclosure that was being written, where its file is whole and follows."""
+    path = disclosure_path(store, head.disclosures + 1)
+    if not path.exists():
+        return head
+    found = read_disclosure(path)
+    if found.previous_hash != head.disclosure_hash:
+        return head
+    head = dataclasses.replace(head, disclosures=found.sequence, disclosure_hash=found.record_hash)
+    _write_head(store, head)
     return head
 
 
@@ -121,7 +151,7 @@ def write_answers(store: Store, run_id: str, answers: Sequence[AnswerRecord]) ->
     path = run_path(store, run_id)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     with store.lock("evidence"):
-        head = _finish_interrupted(store)
+        head = finish_interrupted(store)
         if path.exists():
             raise EvidenceError(f"run {run_id} has its evidence already; a run is written once: start a new one")
         if not answers:
@@ -145,13 +175,12 @@ def write_answers(store: Store, run_id: str, answers: Sequence[AnswerRecord]) ->
         crash_point("evidence.before_records")
         write_file(path, _to_parquet(sealed))
         crash_point("evidence.before_head")
-        head = Head(sealed[-1].sequence, previous, head.runs + 1)
+        head = dataclasses.replace(head, sequence=sealed[-1].sequence, record_hash=previous, runs=head.runs + 1)
         _write_head(store, head)
-        crash_point("evidence.before_pending_removed")
-        store.path(FOLDER, "PENDING").unlink()
         crash_point("evidence.before_database")
         _load(store, {run_id: tuple(sealed)}, head)
-        crash_point("evidence.after_database")
+        crash_point("evidence.before_pending_removed")
+        store.path(FOLDER, "PENDING").unlink()
     return tuple(named)
 
 
@@ -160,8 +189,8 @@ def _load(store: Store, runs: dict[str, tuple[Sealed, ...]], head: Head | None) 
     loaded = list(runs)
     with database(store) as connection:
         connection.execute("BEGIN")
-        if create_tables(connection):
-            _insert_disclosures(store, connection)
+        create_tables(connection)
+        _load_disclosures(store, connection)
         present = {row[0] for row in connection.execute(f"SELECT run_id FROM {SCHEMA}.runs").fetchall()}
         if head is None or len(present | runs.keys()) != head.runs:
             missing = [one for one in run_ids(store) if one not in present and one not in runs]
@@ -176,9 +205,15 @@ def _load(store: Store, runs: dict[str, tuple[Sealed, ...]], head: Head | None) 
     return sorted(loaded)
 
 
-def _insert_disclosures(store: Store, connection: duckdb.DuckDBPyConnection) -> None:
-    """Load all disclosures into tables that were just made."""
-    rows = [(sequence, found, *dataclasses.astuple(row)) for sequence, found, row in _read_disclosures(store)]
+def _load_disclosures(store: Store, connection: duckdb.DuckDBPyConnection) -> None:
+    """Insert the disclosures that came after the newest one in the database."""
+    newest = connection.execute(f"SELECT coalesce(max(sequence), 0) FROM {SCHEMA}.disclosures").fetchone()
+    sequence = newest[0] if newest else 0
+    rows = []
+    while (path := disclosure_path(store, sequence + 1)).exists():
+        found = read_disclosure(path)
+        rows.append(disclosure_row(found))
+        sequence += 1
     insert_rows(connection, {"disclosures": rows})
 
 
@@ -195,7 +230,7 @@ def sync_database(store: Store, rebuild: bool = False) -> list[str]:
     `rebuild` empties the evidence tables first.
     """
     with store.lock("evidence"):
-        _finish_interrupted(store)
+        finish_interrupted(store)
         if rebuild:
             with database(store) as connection:
                 connection.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
@@ -225,41 +260,71 @@ def read_records(store: Store) -> list[Sealed]:
     )
 
 
-def _read_disclosures(store: Store) -> list[tuple[int, str, DisclosureRow]]:
-    found = []
-    for path in sorted(store.path(FOLDER, "disclosures").glob("*.json")):
-        entry = json.loads(path.read_bytes())
-        found.append((entry["sequence"], entry["record_hash"], DisclosureRow(**entry["disclosure"])))
+@dataclass(frozen=True)
+class Disclosed:
+    """A disclosure in its own chain."""
+
+    sequence: int
+    previous_hash: str
+    record_hash: str
+    disclosure: DisclosureRow
+
+
+def disclosure_path(store: Store, sequence: int) -> Path:
+    """Return the path of a disclosure's file."""
+    return store.path(FOLDER, "disclosures", f"{sequence:012d}.json")
+
+
+def disclosure_row(one: Disclosed) -> tuple:
+    """Return a disclosure as the database has it."""
+    return (one.sequence, one.record_hash, *dataclasses.astuple(one.disclosure))
+
+
+def read_disclosure(path: Path) -> Disclosed:
+    """Read a disclosure and prove it by its hash. Raises EvidenceError where it is not what was written."""
+    content = path.read_bytes()
+    where = f"evidence/disclosures/{path.name}"
+    try:
+        entry = json.loads(content)
+        known = {one.name for one in dataclasses.fields(DisclosureRow)}
+        row = DisclosureRow(**{name: value for name, value in entry["disclosure"].items() if name in known})
+        found = Disclosed(entry["sequence"], entry["previous_hash"], entry["record_hash"], row)
+        body = canonical_json(entry["disclosure"]).decode("utf-8", "surrogatepass")
+        proved = record_hash(found.previous_hash, found.sequence, body) == found.record_hash
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise EvidenceError(f"{where} cannot be read: {error}") from None
+    if not proved or canonical_json(entry) != content:
+        raise EvidenceError(f"{where} does not hash to what it was recorded with")
     return found
 
 
-def disclosure_hash(previous_hash: str, sequence: int, row: DisclosureRow) -> str:
-    """Return the hash of a disclosure in its own chain."""
-    return record_hash(previous_hash, sequence, canonical_json(dataclasses.asdict(row)).decode())
+def read_disclosures(store: Store, answer_id: str | None = None) -> list[Disclosed]:
+    """Return the disclosures, of one answer or of all, in the order in which they happened."""
+    found = (read_disclosure(path) for path in sorted(store.path(FOLDER, "disclosures").glob("*.json")))
+    return [one for one in found if answer_id is None or one.disclosure.answer_id == answer_id]
 
 
 def write_disclosure(store: Store, row: DisclosureRow) -> int:
     """Record that an answer was shown, or withheld; return the sequence number in the chain of disclosures."""
     with store.lock("evidence"):
-        folder = store.path(FOLDER, "disclosures")
-        folder.mkdir(parents=True, exist_ok=True)
-        newest = max((path.stem for path in folder.glob("*.json")), default=None)
-        previous, sequence = GENESIS, 1
-        if newest:
-            entry = json.loads((folder / f"{newest}.json").read_bytes())
-            previous, sequence = entry["record_hash"], entry["sequence"] + 1
-        found_hash = disclosure_hash(previous, sequence, row)
+        head = finish_interrupted(store)
+        sequence = head.disclosures + 1
+        body = dataclasses.asdict(row)
+        found_hash = record_hash(head.disclosure_hash, sequence, canonical_json(body).decode("utf-8", "surrogatepass"))
         content = {
             "sequence": sequence,
-            "previous_hash": previous,
+            "previous_hash": head.disclosure_hash,
             "record_hash": found_hash,
-            "disclosure": dataclasses.asdict(row),
+            "disclosure": body,
         }
-        create_file(folder / f"{sequence:012d}.json", canonical_json(content))
+        write_file(store.path(FOLDER, "PENDING"), b"")  # no run: a disclosure
+        crash_point("evidence.before_disclosure")
+        create_file(disclosure_path(store, sequence), canonical_json(content))
+        crash_point("evidence.before_disclosure_head")
+        head = dataclasses.replace(head, disclosures=sequence, disclosure_hash=found_hash)
+        _write_head(store, head)
         crash_point("evidence.before_disclosure_row")
-        with database(store) as connection:
-            if create_tables(connection):
-                _insert_disclosures(store, connection)
-            else:
-                insert_rows(connection, {"disclosures": [(sequence, found_hash, *dataclasses.astuple(row))]})
+        _load(store, {}, head)
+        crash_point("evidence.after_disclosure_row")
+        store.path(FOLDER, "PENDING").unlink()
     return sequence
