@@ -4,6 +4,7 @@ What is printed for people is in console.py. Exit codes: 0 done or answered, 1 e
 skipped, 5 verification failed.
 """
 
+import io
 import json
 import os
 import sys
@@ -14,7 +15,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from finrag_pipelines.storage import Store, StoreError, open_store, project_root
+from finrag_pipelines import edgar_command, eval_command
+from finrag_pipelines.storage import Store, open_store, project_root
 
 # Set before anything imports the libraries that read them: nothing leaves this machine unasked.
 for name, value in {"HF_HUB_OFFLINE": "1", "RAGAS_DO_NOT_TRACK": "true", "DO_NOT_TRACK": "1"}.items():
@@ -38,6 +40,9 @@ DEMO_QUESTIONS = (
 )
 
 
+MAX_QUESTION = 20_000
+
+
 class Exit(IntEnum):
     """What the exit code of `finrag` says."""
 
@@ -47,21 +52,37 @@ class Exit(IntEnum):
     REFUSED = 3
     SKIPPED = 4
     UNVERIFIED = 5
+    INTERRUPTED = 130
 
 
+def _question(text: str) -> str:
+    # Bytes of the command line that are no UTF-8 reach Python as lone surrogates, which no engine takes.
+    text = text.encode("utf-8", "replace").decode().strip()
+    if not 0 < len(text) <= MAX_QUESTION:
+        raise typer.BadParameter(f"ask something of 1 to {MAX_QUESTION} characters")
+    return text
+
+
+Question = Annotated[str, typer.Argument(callback=_question, help="The question.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text for people.")]
 As = Annotated[str, typer.Option("--principal", help="Who asks; decides what may be read.")]
 Mode = Annotated[str, typer.Option("--mode", help="lexical, vector, hybrid or hybrid+rerank.")]
 AsOf = Annotated[str, typer.Option("--as-of", help="Read the question as of this date (YYYY-MM-DD).")]
+GeneratorKind = Annotated[
+    str, typer.Option("--generator", envvar="FINRAG_GENERATOR", help="extractive, auto, ollama or openai-compatible.")
+]
+ModelName = Annotated[str, typer.Option("--model", envvar="FINRAG_MODEL", help="Which model the server is to use.")]
+BaseUrl = Annotated[str, typer.Option("--base-url", envvar="FINRAG_BASE_URL", help="Where the model's server is.")]
 IndexVersion = Annotated[str, typer.Option("--index-version", help="Answer from this index version, not the current.")]
 
 
 def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, sort_keys=False) + "\n")
+    in_ascii = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    sys.stdout.write(json.dumps(value, ensure_ascii=in_ascii, sort_keys=False) + "\n")
 
 
 def _stop(message: str, code: Exit = Exit.ERROR) -> NoReturn:
-    sys.stderr.write(f"finrag: {message}\n")
+    sys.stderr.write(f"finrag: {_one_line(message)}\n")
     raise typer.Exit(code)
 
 
@@ -95,11 +116,15 @@ def ingest_command(
     from finrag_pipelines.ingestion.folder import find_documents
     from finrag_pipelines.parsing.parse import Overrides
 
-    missing = [str(path) for path in paths if not path.exists()]
+    missing = [str(path) for path in paths if not os.path.lexists(path)]
     if missing:
         _stop(f"no such file or folder: {', '.join(missing)}", Exit.USAGE)
+    if barred := [str(path) for path in paths if path.is_dir() and not os.access(path, os.R_OK | os.X_OK)]:
+        _stop(f"folder cannot be read: {', '.join(barred)}; check its rights")
     overrides = Overrides(company=company, form=form, period=period, filed=filed)
     documents = list(find_documents(paths))
+    if label and not all(name.strip() and name.isprintable() for name in label):
+        _stop("--label needs a name", Exit.USAGE)
     if overrides.stated() and len(documents) != 1:
         _stop("--company, --form, --period and --filed need exactly one file; use sidecars for many", Exit.USAGE)
     _check_overrides(overrides)
@@ -114,15 +139,10 @@ def ingest_command(
 
 
 def _check_overrides(overrides: Any) -> None:
-    from datetime import date
-
-    from finrag_pipelines.catalog.periods import parse_label
+    from finrag_pipelines.ingestion.folder import check_stated
 
     try:
-        if overrides.period:
-            parse_label(overrides.period)
-        if overrides.filed:
-            date.fromisoformat(overrides.filed)
+        check_stated(overrides)
     except ValueError as error:
         _stop(str(error), Exit.USAGE)
 
@@ -142,7 +162,7 @@ def sources(as_json: AsJson = False) -> None:
 
 @app.command()
 def search(
-    question: str,
+    question: Question,
     principal: As = "public",
     mode: Mode = "hybrid",
     limit: Annotated[int, typer.Option("-k", "--limit", min=1, max=200, help="How many results.")] = 10,
@@ -167,29 +187,79 @@ def search(
 
 @app.command()
 def ask(
-    question: str,
+    question: Question,
     principal: As = "public",
     mode: Mode = "hybrid",
     as_of: AsOf = "",
     index_version: IndexVersion = "",
+    repeat: Annotated[int, typer.Option(min=1, max=1000, help="Ask so often, and say how stable the answer is.")] = 1,
+    streamed: Annotated[bool, typer.Option("--stream", help="Print sentence by sentence.")] = False,
+    generator: GeneratorKind = "extractive",
+    model: ModelName = "",
+    base_url: BaseUrl = "",
     as_json: AsJson = False,
 ) -> None:
     """Answer one question with citations, or refuse with a reason; either leaves evidence records."""
-    from finrag_pipelines import console
+    from finrag_pipelines import console, showing
 
-    answer = _answers(open_store(), [question], principal, mode, as_of, index_version)[0]
-    if as_json:
-        _print_json(answer)
+    if streamed and repeat > 1:
+        _stop("--stream shows one answer; leave out --repeat", Exit.USAGE)
+    made_by = _generator(generator, model, base_url)
+    store = open_store()
+    run_id = _asked(store, [question] * repeat, principal, mode, as_of, index_version, made_by)
+    reader = _principal(store, principal)
+    if streamed:
+        answer: dict[str, Any] = {}
+        for answer in showing.segments_of_run(store, run_id, reader):
+            _print_json(answer) if as_json else console.print_segment(answer)
+            sys.stdout.flush()
+    elif repeat > 1:
+        answer, stable = showing.first_of_run(store, run_id, reader)
+        if as_json:
+            _print_json({"answer": answer, "stability": asdict(stable)})
+        else:
+            console.print_stability(answer, stable)
+        if stable.deterministic:
+            raise typer.Exit(Exit.UNVERIFIED)
     else:
-        console.print_answer(answer)
+        answer = showing.answers_of_run(store, run_id, reader)[0]
+        _print_json(answer) if as_json else console.print_answer(answer)
     raise typer.Exit(Exit.DONE if answer["decision"] == "answered" else Exit.REFUSED)
 
 
 def _answers(
     store: Store, questions: list[str], principal: str, mode: str, as_of: str, index_version: str
 ) -> list[dict[str, Any]]:
-    """Run the job `answer_questions` in this process and read back what it recorded."""
-    from finrag_pipelines.commands import answers_of_run
+    """Run the job `answer_questions` and return what the principal may see of what it recorded."""
+    from finrag_pipelines.showing import answers_of_run
+
+    run_id = _asked(store, questions, principal, mode, as_of, index_version)
+    return answers_of_run(store, run_id, _principal(store, principal))
+
+
+def _generator(kind: str, model: str, base_url: str) -> dict[str, str]:
+    """Return the generator's part of the run configuration; stop where no such generator can exist."""
+    from finrag_pipelines.answering.generators import GeneratorError, open_generator
+    from finrag_pipelines.answering.model import AnswerConfig
+
+    kind = kind or "extractive"
+    try:
+        open_generator(AnswerConfig(generator=kind, model=model, base_url=base_url))
+    except GeneratorError as error:
+        _stop(str(error), Exit.USAGE)
+    return {"generator": kind, "model": model, "base_url": base_url}
+
+
+def _asked(
+    store: Store,
+    questions: list[str],
+    principal: str,
+    mode: str,
+    as_of: str,
+    index_version: str,
+    made_by: dict[str, str] | None = None,
+) -> str:
+    """Run the job `answer_questions` in this process; return the id of the run."""
     from finrag_pipelines.defs.local import LocalRunner
 
     _principal(store, principal)
@@ -200,11 +270,12 @@ def _answers(
             "mode": mode,
             "as_of": as_of,
             "index_version": index_version,
+            **(made_by or {}),
         }
     )
     if outcome.error:
         _stop(outcome.error)
-    return answers_of_run(store, outcome.run_id)
+    return outcome.run_id
 
 
 @app.command()
@@ -258,34 +329,86 @@ def _span(text: str | None) -> tuple[int, int] | None:
 
 
 @app.command()
-def evidence(answer_id: str, as_json: AsJson = False) -> None:
-    """Show everything behind an answer: claims, quotes, ranges, hashes, candidates, gates."""
-    from finrag_pipelines import console
-    from finrag_pipelines.commands import evidence_of
+def evidence(
+    answer_id: str,
+    principal: Annotated[str, typer.Option(help="To whom it is shown. Default: the one who asked.")] = "",
+    html: Annotated[Path | None, typer.Option(help="Write a page to this file, to keep or to hand on.")] = None,
+    form: Annotated[str, typer.Option("--format", help="Export as w3c (annotations) or openlineage (events).")] = "",
+    output: Annotated[Path | None, typer.Option(help="The file to export to.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show everything behind an answer: claims, quotes, ranges, hashes, candidates, gates. Access is read again."""
+    from finrag_pipelines import console, showing
 
-    record = evidence_of(open_store(), answer_id)
-    if as_json:
-        _print_json(record)
-    else:
-        console.print_evidence(record)
+    store = open_store()
+    if form not in ("", "w3c", "openlineage") or bool(form) != bool(output):
+        _stop("an export needs both --format w3c or --format openlineage and --output FILE", Exit.USAGE)
+    for path in filter(None, (html, output)):
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            _stop(f"cannot write {path}: name a file in a folder that exists", Exit.USAGE)
+    if html:
+        showing.write_page(store, answer_id, html, principal)
+        sys.stdout.write(f"written: {html}\n")
+    if form == "w3c" or form == "openlineage":
+        assert output is not None
+        showing.write_export(store, answer_id, form, output, principal)
+        sys.stdout.write(f"written: {output}\n")
+    if not (html or form):
+        record = showing.evidence_of(store, answer_id, principal)
+        _print_json(record) if as_json else console.print_evidence(record)
 
 
 @app.command()
 def verify(
-    answer_id: Annotated[str | None, typer.Argument(help="Verify the records of this answer alone.")] = None,
+    answer_id: Annotated[str | None, typer.Argument(help="Verify this answer alone.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Verify everything, as without an answer.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Re-read every citation from stored bytes and recompute the chain of records."""
+    """Re-read every citation from stored bytes and recompute the chains of records, disclosures and catalog."""
     from finrag_pipelines.evidence.verify import verify as verify_evidence
+    from finrag_pipelines.evidence.write import EvidenceError, read_head
+    from finrag_pipelines.pipeline import published_versions
 
-    differences = verify_evidence(open_store(), answer_id)
+    if answer_id and everything:
+        _stop("name one answer, or --all", Exit.USAGE)
+    store = open_store()
+    differences = verify_evidence(store, answer_id, published_versions(store))
+    try:
+        ends = asdict(read_head(store))
+    except EvidenceError:
+        ends = {}  # among the differences already
     if as_json:
-        _print_json({"verified": not differences, "differences": [asdict(d) for d in differences]})
+        _print_json({"verified": not differences, "differences": [asdict(d) for d in differences], "chain": ends})
     else:
         for difference in differences:
-            sys.stdout.write(f"{difference}\n")
-        sys.stdout.write("verified: every citation reads back and the chain is whole\n" if not differences else "")
+            sys.stdout.write(f"{_one_line(str(difference))}\n")
+        if not differences:
+            sys.stdout.write("verified: every citation reads back and the chain is whole\n")
+            sys.stdout.write(f"record {ends['sequence']} {ends['record_hash']}\n")
+            sys.stdout.write(f"disclosure {ends['disclosures']} {ends['disclosure_hash']}\n")
     raise typer.Exit(Exit.UNVERIFIED if differences else Exit.DONE)
+
+
+@app.command()
+def replay(answer_id: str, as_json: AsJson = False) -> None:
+    """Ask a recorded question again on its index version, principal, as-of and configuration, and compare."""
+    from finrag_pipelines import console
+    from finrag_pipelines.answering.replay import replay as ask_again
+
+    outcome = ask_again(open_store(), answer_id)
+    if as_json:
+        _print_json(
+            {
+                "answer_id": answer_id,
+                "same": outcome.same,
+                "text_compared": outcome.text_compared,
+                "changed_circumstances": [asdict(one) for one in outcome.changed_circumstances],
+                "differing": [asdict(one) for one in outcome.differing],
+            }
+        )
+    else:
+        console.print_replay(outcome)
+    raise typer.Exit(Exit.DONE if outcome.same else Exit.UNVERIFIED)
 
 
 @app.command()
@@ -293,14 +416,10 @@ def sql(query: str, as_json: AsJson = False) -> None:
     """Run SQL on a snapshot of the catalog and evidence tables; it never blocks a writer and changes nothing."""
     import duckdb
 
-    from finrag_pipelines import console
-    from finrag_pipelines.storage.database import snapshot
+    from finrag_pipelines import commands, console
 
     try:
-        with snapshot(open_store()) as connection:
-            relation = connection.execute(query)
-            columns = [column[0] for column in relation.description or []]
-            rows = relation.fetchall()
+        columns, rows = commands.query(open_store(), query)
     except duckdb.Error as error:
         _stop(f"sql: {str(error).strip()}")
     if as_json:
@@ -346,23 +465,53 @@ def demo(as_json: AsJson = False) -> None:
     console.print_next_steps(answers)
 
 
+app.add_typer(edgar_command.app)
+app.add_typer(eval_command.app)
+
+
 def main() -> None:
-    """Run `finrag`, and turn every expected error into one line and an exit code."""
+    """Run `finrag`, and turn every error into one line and an exit code."""
     from filelock import Timeout
 
-    from finrag_pipelines.catalog.log import CatalogError
-
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Text of documents and file names may hold what this terminal cannot show; it is escaped, not fatal.
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
-    except (StoreError, CatalogError, ValueError) as error:
-        sys.stderr.write(f"finrag: {error}\n")
-        sys.exit(Exit.ERROR)
+    except SystemExit as stopped:
+        if stopped.code == Exit.INTERRUPTED:
+            sys.stderr.write("\nfinrag: interrupted; what was finished is kept, run it again to go on\n")
+        _flush()
+        raise
     except Timeout as error:
-        sys.stderr.write(f"finrag: {error.lock_file} is held by another process; try again when it is done\n")
-        sys.exit(Exit.ERROR)
+        _fail(f"{error.lock_file} is held by another process; try again when it is done")
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        _fail(f"{place}{error.strerror or error}; see whether the store and the disk can be written (`finrag doctor`)")
+    except Exception as error:
+        if os.environ.get("FINRAG_DEBUG"):
+            raise
+        known = type(error).__module__.startswith("finrag_pipelines.")
+        text = " ".join(str(error).split()) or type(error).__name__
+        _fail(text if known else f"{type(error).__name__}: {text} (FINRAG_DEBUG=1 shows where)")
+
+
+def _flush() -> None:
+    """Write out what is buffered; where the reader is gone, let the interpreter exit without complaint."""
+    try:
+        sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(Exit.DONE)
+
+
+def _fail(message: str) -> NoReturn:
+    sys.stderr.write(f"finrag: {_one_line(message)}\n")
+    sys.exit(Exit.ERROR)
+
+
+def _one_line(message: str) -> str:
+    return "".join(c if c.isprintable() else "\ufffd" for c in message.replace("\n", " "))
 
 
 if __name__ == "__main__":

@@ -4,10 +4,12 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from filelock import Timeout
 
 from finrag_pipelines.catalog.access import Principal
 from finrag_pipelines.catalog.catalog import Catalog, define_principal, read_catalog
@@ -70,31 +72,40 @@ def ingest(
         except SidecarError as error:
             skipped.append(Skipped(str(folder), "bad_principals", str(error)))
     receipts = _receive(store, list(find_documents(paths)), progress, overrides, labels)
-    skipped += [Skipped(r.path, r.code or "", r.message or "") for r in receipts if r.source_id is None]
-    stale = _stale(store)
+    return bring_in(store, receipts, skipped, progress, started)
+
+
+def bring_in(
+    store: Store, receipts: Sequence[Receipt], skipped: Sequence[Skipped], progress: Progress, started: float
+) -> IngestReport:
+    """Send every source with work to do through its chain, publish an index of all that is ready, and report on
+    `receipts`, with the inputs that were `skipped` before; `started` is when the command did, by time.monotonic."""
+    left_out = [*skipped, *(Skipped(r.path, r.code or "", r.message or "") for r in receipts if r.source_id is None)]
     failed: dict[str, str] = {}
-    index_version, index_changed, error = _current_index(store), False, None
-    if stale or index_version is None or _labels_changed(store):
-        failed = _materialize(store, stale, progress)
-        before = index_version
-        error = _publish(store, progress)
+    error = None
+    with _alone(store, progress):
+        before = _current_index(store)
+        stale = _stale(store)
+        if stale:
+            failed = _materialize(store, stale, progress)
+        if read_catalog(store).sources and not _is_published(store):
+            error = _publish(store, progress)
         index_version = _current_index(store)
-        index_changed = index_version != before
     catalog = read_catalog(store)
     paths_of = {r.source_id: r.path for r in receipts}
     for source_id, message in sorted(failed.items()):
         version = catalog.source(source_id).current
         code = version.failure[1] if version and version.failure else "run_failed"
-        skipped.append(Skipped(paths_of.get(source_id, source_id), code, message))
+        left_out.append(Skipped(paths_of.get(source_id, source_id), code, message))
     known = {r.source_id for r in receipts if r.source_id}
     return IngestReport(
         found=len(receipts),
         new_sources=tuple(sorted(s for s in set(stale) - set(failed) if s in known)),
         unchanged=len(known - set(stale)),
-        skipped=tuple(skipped),
+        skipped=tuple(left_out),
         warnings=tuple(f"{r.path}: {warning}" for r in receipts for warning in r.warnings),
         index_version=index_version,
-        index_changed=index_changed,
+        index_changed=index_version != before,
         seconds=round(time.monotonic() - started, 2),
         peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 if sys.platform == "darwin" else 1024),
         error=error,
@@ -123,12 +134,23 @@ def _stale(store: Store) -> list[str]:
     return stale_sources(store, read_catalog(store), open_embedder().model_digest)
 
 
-def _labels_changed(store: Store) -> bool:
-    """Tell whether the newest manifest was built under other access labels than the catalog has now."""
-    from finrag_pipelines.pipeline import current_manifest
+def _is_published(store: Store) -> bool:
+    from finrag_pipelines.embedding.opening import open_embedder
+    from finrag_pipelines.pipeline import is_published
 
-    catalog = read_catalog(store)
-    return any(catalog.source(entry.source_id).labels != entry.labels for entry in current_manifest(store).entries)
+    return is_published(store, open_embedder().model_digest)
+
+
+@contextmanager
+def _alone(store: Store, progress: Progress) -> Iterator[None]:
+    """Hold the lock of ingestion: a second one on the same store waits, and finds done what the first one did."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(store.lock("ingest", timeout=0))
+        except Timeout:
+            with progress.track("waiting for another ingest", 1):
+                held.enter_context(store.lock("ingest", timeout=3600))
+        yield
 
 
 def _materialize(store: Store, stale: list[str], progress: Progress) -> dict[str, str]:
@@ -265,29 +287,27 @@ def read_passage(
     return Passage(source_id, number, representation_id, start, end, page, label, document.text[start:end])
 
 
-def answers_of_run(store: Store, run_id: str) -> list[dict[str, Any]]:
-    """Return what a run of `answer_questions` recorded, in the order asked, in the shape of `finrag ask --json`."""
-    from finrag_pipelines.answering.model import to_json
-    from finrag_pipelines.evidence.records import unseal
-    from finrag_pipelines.evidence.write import read_run
+def query(store: Store, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Run SQL on a snapshot of the catalog and evidence tables and return columns and rows. Raises duckdb.Error.
 
-    return [to_json(unseal(sealed)) for sealed in read_run(store, run_id)]
+    What a writer that was killed left for the next one to copy into the tables is copied first.
+    """
+    import duckdb
 
+    from finrag_pipelines.catalog.mirror import mirrored_sequence
+    from finrag_pipelines.evidence.write import sync_database
+    from finrag_pipelines.pipeline import mirror
+    from finrag_pipelines.storage.database import snapshot
 
-def evidence_of(store: Store, answer_id: str) -> dict[str, Any]:
-    """Return everything behind an answer: the record, the rows under it, and its place in the chain."""
-    from finrag_pipelines.evidence.records import CHILDREN, unseal
-    from finrag_pipelines.evidence.write import find_answer
-
-    sealed = find_answer(store, answer_id)
-    record = asdict(unseal(sealed))
-    children = {name: record.pop(name) for name in CHILDREN}
-    chain = {
-        "sequence": sealed.sequence,
-        "record_hash": sealed.record_hash,
-        "previous_hash": sealed.previous_hash,
-    }
-    return {"answer": {**record, **chain}, **children}
+    sync_database(store)
+    if mirrored_sequence(store) < read_catalog(store).sequence:
+        mirror(store)
+    with snapshot(store) as connection:
+        if not connection.extract_statements(sql):
+            raise duckdb.ParserException("there is no statement in it; write one, such as SELECT 1")
+        result = connection.execute(sql)
+        columns = [column[0] for column in result.description or []]
+        return columns, result.fetchall()
 
 
 def _readable(

@@ -1,10 +1,12 @@
 """What `finrag` prints for people. Records in, text out; nothing is decided here."""
 
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -132,6 +134,43 @@ def print_answer(answer: dict[str, Any]) -> None:
     _line(f"   answer {answer['answer_id']}  index {(answer['index_version'] or '')[:12]}")
 
 
+def print_segment(segment: dict[str, Any]) -> None:
+    """Print one sentence of an answer with its citations, or, at the end, which answer it was or why there is none."""
+    if "sentence" in segment:
+        _line(f"   {segment['sentence']}")
+        for citation in segment["citations"]:
+            _line(f"  [{citation['marker']}] {_where(citation)}")
+            _line(f"      “{_short(citation['quote'])}”")
+        return
+    if refusal := segment["refusal"]:
+        _line(f"REFUSED  {refusal['code']}\n   {refusal['reason']}")
+        for missing in refusal["missing"]:
+            _line(f"   missing: {missing}")
+    _line(f"   answer {segment['answer_id']}  index {(segment['index_version'] or '')[:12]}")
+
+
+def print_stability(answer: dict[str, Any], stable: Any) -> None:
+    """Print the first of many answers to one question, and how far the others came out the same."""
+    print_answer(answer)
+    decided = ", ".join(f"{name} {count} times" for name, count in stable.decisions)
+    _line(f"\nasked {stable.asked} times: {decided}; {stable.versions} version(s) of the record")
+    _line(f"flips of deterministic gates  {stable.deterministic}")
+    _line(f"flips of model-made gates     {stable.model_made}")
+    for gate in stable.gates:
+        _line(f"  {gate.gate} ({gate.made_by}): {gate.flips}")
+
+
+def print_replay(outcome: Any) -> None:
+    """Print what a replay found: what has changed since, rule sets first, then what came out otherwise."""
+    for one in outcome.changed_circumstances:
+        _line(f"changed since  {one}")
+    for one in outcome.differing:
+        _line(f"differs        {one}")
+    if outcome.same:
+        compared = "and text" if outcome.text_compared else "(not the text: a model wrote it)"
+        _line(f"the same: plan, candidates, gates, decision {compared}")
+
+
 def _where(citation: dict[str, Any]) -> str:
     parts = [f"{citation['source_id']} v{citation['version']}"]
     if citation["speaker"]:
@@ -152,15 +191,29 @@ def _short(quote: str) -> str:
 
 def print_next_steps(answers: Sequence[dict[str, Any]]) -> None:
     """Say where to look after the demo."""
-    example = answers[0]["answer_id"]
+    finrag = _as_called()
     _line(
         "\nWhere to look next\n"
-        f"  finrag evidence {example}   everything behind the first answer\n"
-        "  finrag verify                          every quote read back from stored bytes\n"
-        '  finrag ask "…"                         a question of your own\n'
-        "  finrag ingest PATH…                    your own filings\n"
-        "  make ui                                the asset graph on http://127.0.0.1:3000"
+        f"  {finrag} evidence {answers[0]['answer_id']}\n"
+        "      everything behind the first answer\n"
+        f"  {finrag} verify\n"
+        "      every quote read back from stored bytes\n"
+        f'  {finrag} ask "…" --principal analyst\n'
+        "      a question of your own, by one who may read the internal memo too\n"
+        f"  {finrag} ingest PATH…\n"
+        "      your own filings\n"
+        "  make ui\n"
+        "      the asset graph on http://127.0.0.1:3000"
     )
+
+
+def _as_called() -> str:
+    """Return how to type the command: by its name where the shell finds it, else by its path from here."""
+    called = Path(sys.argv[0])
+    if shutil.which("finrag") or called.name != "finrag":
+        return "finrag"
+    path = called.absolute()
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def print_search(response: Any) -> None:

@@ -4,10 +4,10 @@ import importlib.metadata
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from finrag_pipelines.storage import StoreError, open_store, project_root
+from finrag_pipelines.storage import Store, StoreError, open_store, project_root
 
 _PACKAGES = (
     "dagster",
@@ -66,6 +66,48 @@ def _model() -> Finding:
         return Finding("embedding model", False, str(error), "run `make install`, or set FINRAG_EMBEDDER")
 
 
+def _finding(name: str, look: Callable[[], str], remedy: str) -> Finding:
+    try:
+        return Finding(name, True, look())
+    except Exception as error:
+        return Finding(name, False, str(error) or type(error).__name__, remedy)
+
+
+def _catalog(store: Store) -> str:
+    from finrag_pipelines.catalog.catalog import read_catalog
+    from finrag_pipelines.catalog.log import check_log
+
+    entries = check_log(store)
+    return f"{len(read_catalog(store).sources)} sources after {entries} log entries"
+
+
+def _objects(store: Store) -> str:
+    from finrag_pipelines.catalog.catalog import read_catalog
+
+    names = sorted({v.content_sha256 for s in read_catalog(store).sources.values() for v in s.versions})
+    for name in names:
+        store.get_object(name)
+    return f"{len(names)} read back by their hash"
+
+
+def _index(store: Store) -> str:
+    from finrag_pipelines.indexing.build import describe_index
+    from finrag_pipelines.indexing.publication import current_version
+
+    version = current_version(store)
+    if version is None:
+        return "not published yet: `finrag ingest PATH…`"
+    described = describe_index(store, version)
+    return f"{version[:12]} with {described.fragments} fragments of {described.sources} sources"
+
+
+def _evidence(store: Store) -> str:
+    from finrag_pipelines.evidence.write import read_head
+
+    head = read_head(store)
+    return f"{head.sequence} answers of {head.runs} runs; `finrag verify` reads them all back"
+
+
 def _store() -> Iterator[Finding]:
     try:
         store = open_store()
@@ -78,15 +120,9 @@ def _store() -> Iterator[Finding]:
         return
     free = shutil.disk_usage(store.root).free / 2**30
     yield Finding("disk", free > _MIN_FREE_GB, f"{free:.0f} GB free", f"free at least {_MIN_FREE_GB} GB")
-    from finrag_pipelines.catalog.catalog import read_catalog
-    from finrag_pipelines.indexing.publication import current_version
-
-    try:
-        catalog = read_catalog(store)
-        yield Finding("catalog", True, f"{len(catalog.sources)} sources after {catalog.sequence} log entries")
-    except Exception as error:
-        yield Finding("catalog", False, str(error), "restore catalog/log of the store from a backup")
-    version = current_version(store)
-    yield Finding("index", True, version[:12] if version else "not published yet: `finrag ingest PATH…`")
+    yield _finding("catalog", lambda: _catalog(store), "restore catalog/log of the store from a backup")
+    yield _finding("objects", lambda: _objects(store), "ingest the files again whose objects are missing or altered")
+    yield _finding("index", lambda: _index(store), "run `finrag ingest` on your filings again")
+    yield _finding("evidence", lambda: _evidence(store), "restore evidence/ of the store from a backup")
     settings = project_root() / "dagster.yaml"
     yield Finding("dagster.yaml", settings.exists(), str(settings), "run from a checkout of the project")

@@ -218,3 +218,20 @@ def test_the_database_mirrors_the_log(store: Store) -> None:
     assert sources == [("KO_10-Q_2025Q3", 1, "published")]
     assert [event for (event,) in events] == ["received", "version_registered", "parsed", "rejected"]
     assert rejected == [("empty",)]
+
+
+def test_a_missing_log_entry_is_noticed_and_not_written_over(store: Store) -> None:
+    for letter in "abc":
+        receive(store, KO, _hash(letter), f"{letter}.htm", f"/in/{letter}.htm")
+    other = Store(store.root.rename(store.root.with_name("copy")))
+    other.path(*FOLDER, "00000002.json").unlink()
+    with pytest.raises(CatalogError, match="has no entry 2"):
+        receive(other, KO, _hash("d"), "d.htm", "/in/d.htm")
+
+
+def test_an_entry_that_is_json_but_no_entry_is_a_damaged_log(store: Store) -> None:
+    receive(store, KO, _hash("a"), "a.htm", "/in/a.htm")
+    path = store.path(*FOLDER, "00000001.json")
+    path.write_text(path.read_text().replace('"content_sha256"', '"content_sha255"'))
+    with pytest.raises(CatalogError):
+        read_catalog(Store(store.root.rename(store.root.with_name("copy"))))

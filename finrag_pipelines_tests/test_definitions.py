@@ -23,8 +23,14 @@ GRAPH = {
     "corpus_manifest": {"fragment_embeddings"},
     "search_index": {"corpus_manifest"},
     "answers": {"search_index"},
+    "evaluation_sets": set(),
+    "evaluation_results": {"evaluation_sets", "search_index"},
+    "evaluation_report": {"evaluation_results"},
 }
-PARTITIONED = {"source_filings", "document_versions", "text_representations", "fragments", "fragment_embeddings"}
+EVALUATION = {"evaluation_sets", "evaluation_results", "evaluation_report"}
+PARTITIONED = {"source_filings", "document_versions", "text_representations", "fragments", "fragment_embeddings"} | (
+    EVALUATION - {"evaluation_report"}
+)
 NOTICE = "# Harbour Street Fund\n\nAnnouncement of 3 May 2023\n\nThe fund changes its benchmark to {benchmark}.\n"
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 SIDECAR = (
@@ -80,7 +86,7 @@ def test_every_asset_says_what_it_is_and_whose() -> None:
     for key in graph.get_all_asset_keys():
         node = graph.get(key)
         assert node.description and node.group_name != "default", key
-        if key.to_user_string() != "source_filings":
+        if key.to_user_string() not in ("source_filings", "evaluation_sets"):
             assert node.owners and node.kinds and node.code_version, key
 
 
@@ -95,7 +101,7 @@ def test_a_document_goes_through_the_graph_and_an_unchanged_one_changes_no_hash(
     _ingest(runner, source_id)
     assert runner.publish().error is None
     first = _versions(runner)
-    assert all(first.values()) and set(first) == set(GRAPH) - {"source_filings", "answers"}
+    assert all(first.values()) and set(first) == set(GRAPH) - {"source_filings", "answers"} - EVALUATION
     _ingest(runner, source_id)
     assert runner.publish().error is None
     assert _versions(runner) == first

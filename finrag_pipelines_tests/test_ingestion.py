@@ -124,3 +124,90 @@ def test_principals_are_read_from_the_folder(tmp_path: Path) -> None:
     assert read_principals(tmp_path) == {}
     (tmp_path / "principals.json").write_text('{"analyst": ["research"]}')
     assert read_principals(tmp_path) == {"analyst": ("research",)}
+
+
+def test_a_new_version_without_a_statement_keeps_the_readers_of_the_old_one(store: Store, notice: Path) -> None:
+    source_id = str(receive_file(store, notice, labels=("board",)).source_id)
+    epoch = read_catalog(store).policy_epoch
+    notice.write_text(NOTICE.replace("0.45", "0.40"))
+    assert receive_file(store, notice).source_id == source_id
+    assert read_catalog(store).source(source_id).labels == ("board",)
+    receive_file(store, notice, labels=("public",))
+    assert read_catalog(store).source(source_id).labels == ("public",)
+    assert read_catalog(store).policy_epoch == epoch + 1
+
+
+def test_labels_by_flag_count_for_known_bytes_from_another_place(store: Store, notice: Path, tmp_path: Path) -> None:
+    source_id = str(receive_file(store, notice).source_id)
+    copy = tmp_path / "copy.md"
+    copy.write_bytes(notice.read_bytes())
+    copy.with_name("copy.md.meta.json").write_text(json.dumps(STATED))
+    assert not receive_file(store, copy).is_new
+    assert receive_file(store, copy, labels=("board",)).source_id == source_id
+    assert read_catalog(store).source(source_id).labels == ("board",)
+
+
+@pytest.mark.parametrize("company", ["../../x", "/tmp/x", "a/b", "..", ".hidden", "-rf", "a\\b", "é" * 400])
+def test_a_company_id_never_names_a_folder_outside_the_store(store: Store, notice: Path, company: str) -> None:
+    notice.with_name("notice.md.meta.json").write_text(json.dumps({**STATED, "company": company}))
+    source_id = str(receive_file(store, notice).source_id)
+    assert "/" not in source_id and "\\" not in source_id and ".." not in source_id
+    assert not source_id.startswith((".", "-")) and len(source_id.encode()) < 255
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"company": ""},
+        {"company": "a\x00b"},
+        {"company": "\x1b[2J"},
+        {"company": "c" * 5000},
+        {"company_name": "\ud800"},
+        {"period": "../.."},
+        {"filed": "yesterday"},
+        {"filed": "20230503"},
+        {"subjects": ["a\nb"]},
+        {"access_labels": [" "]},
+        {"title": "x" * 2_000_000},
+    ],
+)
+def test_a_sidecar_that_states_nonsense_rejects_its_document_alone(store: Store, notice: Path, stated: dict) -> None:
+    notice.with_name("notice.md.meta.json").write_text(json.dumps({**STATED, **stated}))
+    assert receive_file(store, notice).code == "bad_sidecar"
+
+
+@pytest.mark.parametrize("content", ["é".encode("latin-1"), b"[" * 100_000])
+def test_a_sidecar_that_cannot_be_read_rejects_its_document_alone(store: Store, notice: Path, content: bytes) -> None:
+    notice.with_name("notice.md.meta.json").write_bytes(content)
+    assert receive_file(store, notice).code == "bad_sidecar"
+
+
+def test_a_reader_that_fails_in_its_own_way_rejects_its_document_alone(
+    store: Store, notice: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("finrag_pipelines.ingestion.receive.parse", fail)
+    receipt = receive_file(store, notice)
+    assert receipt.code == "reader_failed" and "too deep" in str(receipt.message)
+
+
+def test_a_file_name_that_is_no_utf_8_is_kept_with_escapes(store: Store, notice: Path) -> None:
+    odd = notice.with_name("odd-\udcff.md")
+    odd.write_text(NOTICE)
+    odd.with_name("odd-\udcff.md.meta.json").write_text(json.dumps(STATED))
+    source_id = str(receive_file(store, odd).source_id)
+    assert read_catalog(store).source(source_id).received[-1].file_name == "odd-\\udcff.md"
+
+
+def test_damaged_bytes_and_texts_are_restored_by_receiving_the_file_again(store: Store, notice: Path) -> None:
+    source_id = str(receive_file(store, notice).source_id)
+    content = read_catalog(store).source(source_id).received[-1].content_sha256
+    store.path("objects", content).write_bytes(b"altered")
+    (text,) = store.path("representations").glob("*/text.txt")
+    whole = text.read_bytes()
+    text.write_bytes(b"altered")
+    assert not receive_file(store, notice).is_new
+    assert store.get_object(content) == notice.read_bytes()
+    assert text.read_bytes() == whole

@@ -161,5 +161,6 @@ def test_eval_sets_hold_the_announced_numbers_of_answerable_questions() -> None:
         for path in EVAL_SETS
     }
     assert {name: (len(rows), sum(rows)) for name, rows in counts.items()} == {
-        "consumer_staples": (15, 12), "fund_announcements": (10, 7), "insurers": (15, 10)
+        "access": (10, 6), "consumer_staples": (15, 12), "fund_announcements": (10, 7), "insurers": (15, 10),
+        "phrases": (40, 40), "unanswerable": (30, 0),
     }  # fmt: skip

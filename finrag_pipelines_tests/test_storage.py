@@ -6,6 +6,7 @@ import sys
 from multiprocessing import get_context
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from finrag_pipelines.storage import Store, StoreError, canonical_json, digest, open_store, write_file
@@ -99,3 +100,16 @@ def test_a_snapshot_neither_blocks_a_writer_nor_sees_what_came_after(store: Stor
         with database(store) as writer:
             writer.execute("INSERT INTO t VALUES (1)")
         assert reader.execute("SELECT count(*) FROM t").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["INSERT INTO t VALUES (1)", "COPY t TO '{folder}/leak.csv'", "SELECT * FROM read_text('{folder}/secret')"],
+)
+def test_a_snapshot_is_sealed_against_writes_and_other_files(store: Store, tmp_path: Path, statement: str) -> None:
+    (tmp_path / "secret").write_text("secret")
+    with database(store) as connection:
+        connection.execute("CREATE TABLE t (n INTEGER)")
+    with snapshot(store) as reader, pytest.raises(duckdb.Error):
+        reader.execute(statement.format(folder=tmp_path))
+    assert not (tmp_path / "leak.csv").exists()

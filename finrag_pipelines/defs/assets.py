@@ -272,7 +272,10 @@ def search_index(store: StoreResource, embedder: EmbedderResource) -> Iterator[M
 
 
 class Questions(Config):
-    """What is asked in one run. `principal` decides what may be read; `index_version` is the current one if empty."""
+    """What is asked in one run. `principal` decides what may be read; `index_version` is the current one if empty.
+
+    `generator` is extractive, auto, ollama or openai-compatible; `model` and `base_url` say which model and server.
+    """
 
     questions: list[str]
     principal: str = "public"
@@ -280,6 +283,9 @@ class Questions(Config):
     index_version: str = ""
     mode: str = "hybrid"
     partial: str = "refuse"
+    generator: str = "extractive"
+    model: str = ""
+    base_url: str = ""
 
 
 @asset(
@@ -294,6 +300,7 @@ def answers(
     context: AssetExecutionContext, config: Questions, store: StoreResource, embedder: EmbedderResource
 ) -> MaterializeResult:
     """Answer the questions of the run's configuration and keep the evidence under the run's id."""
+    from finrag_pipelines.answering.generators import GeneratorError
     from finrag_pipelines.answering.run import AnswerSettings, answer_and_record
 
     settings = AnswerSettings(
@@ -302,8 +309,14 @@ def answers(
         index_version=config.index_version or None,
         mode=config.mode,
         partial=config.partial,
+        generator=config.generator,
+        model=config.model,
+        base_url=config.base_url,
     )
-    made = answer_and_record(store.open(), embedder.open(), context.run_id, config.questions, settings)
+    try:
+        made = answer_and_record(store.open(), embedder.open(), context.run_id, config.questions, settings)
+    except GeneratorError as error:
+        raise Failure(description=str(error), allow_retries=False) from error
     refused = [answer for answer in made if answer.decision == "refused"]
     return MaterializeResult(
         data_version=DataVersion(digest([answer.answer_id for answer in made])),

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
-from dagster import DagsterInstance, Definitions
+from dagster import DagsterInstance, DagsterRunStatus, Definitions, RunsFilter
 from dagster._core.instance.ref import InstanceRef
 
 from finrag_pipelines.build import build_defs
+from finrag_pipelines.catalog.catalog import read_catalog
+from finrag_pipelines.defs.observation import observation_of
 from finrag_pipelines.defs.partitions import SOURCES
 from finrag_pipelines.defs.resources import EmbedderResource, StoreResource
 from finrag_pipelines.storage import Store, project_root
 
+_INGESTION = {"finrag/ingestion": "command line"}
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -65,9 +68,12 @@ class LocalRunner:
 
     def ingest(self, source_ids: Sequence[str], done: Callable[[str, RunOutcome], None]) -> list[RunOutcome]:
         """Send each source through its chain, one run each; a failed one does not stop the others."""
+        self._close_abandoned()
         self.instance.add_dynamic_partitions(SOURCES.name or "", list(source_ids))
-        outcomes = []
+        outcomes, catalog = [], read_catalog(self.store)
         for source_id in source_ids:
+            # Reported before the run, so that its inputs are the newest bytes and nothing is shown as stale after it.
+            self.instance.report_runless_asset_event(observation_of(catalog.source(source_id)))
             outcome = self._run("ingest_filings", partition_key=source_id)
             outcomes.append(outcome)
             done(source_id, outcome)
@@ -75,7 +81,19 @@ class LocalRunner:
 
     def publish(self) -> RunOutcome:
         """Build and publish the index of everything that is ready."""
+        self._close_abandoned()
         return self._run("publish_index")
+
+    def _close_abandoned(self) -> None:
+        """Mark as failed the runs of ingestions that were killed. The caller holds the lock of ingestion, so that no
+        such run can be alive; left open they would count as in progress, and hold their pools, for ever."""
+        unfinished = RunsFilter(
+            statuses=[DagsterRunStatus.NOT_STARTED, DagsterRunStatus.STARTING, DagsterRunStatus.STARTED],
+            tags=_INGESTION,
+        )
+        for run in self.instance.get_runs(unfinished):
+            self.instance.report_run_failed(run, "The process of this run was killed; a later ingest does its work.")
+            self.instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
 
     def answer(self, config: dict[str, Any]) -> RunOutcome:
         """Run `answer_questions` with this configuration of the asset `answers`."""
@@ -86,6 +104,7 @@ class LocalRunner:
             run_config={**_QUIET, **(run_config or {})},
             instance=self.instance,
             partition_key=partition_key,
+            tags=None if job == "answer_questions" else _INGESTION,
             raise_on_error=False,
         )
         if result.success:

@@ -7,7 +7,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from finrag_pipelines.catalog.access import PUBLIC
 from finrag_pipelines.catalog.periods import parse_label
 from finrag_pipelines.parsing.parse import Overrides
 
@@ -92,7 +91,12 @@ def check_stated(overrides: Overrides) -> None:
 
 
 def _is_plain(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= MAX_STATED_CHARACTERS and value.isprintable() and bool(value.strip())
+    return (
+        isinstance(value, str)
+        and 0 < len(value) <= MAX_STATED_CHARACTERS
+        and value.isprintable()
+        and bool(value.strip())
+    )
 
 
 def read_principals(folder: Path) -> dict[str, tuple[str, ...]]:

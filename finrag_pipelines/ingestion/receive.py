@@ -5,7 +5,7 @@ later stages under the hash of bytes, parser and overrides.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from finrag_pipelines.catalog.catalog import receive, record_rejection
@@ -13,7 +13,7 @@ from finrag_pipelines.ingestion.folder import SidecarError, read_sidecar
 from finrag_pipelines.parsing.model import ParsedDocument, UnreadableError
 from finrag_pipelines.parsing.parse import Overrides, parse, parser_key
 from finrag_pipelines.parsing.representation_store import FOLDER, read_representation, write_representation
-from finrag_pipelines.storage import Store, canonical_json, sha256_bytes, write_file
+from finrag_pipelines.storage import Store, StoreError, canonical_json, sha256_bytes, write_file
 
 MAX_BYTES = 256 * 1024 * 1024
 
@@ -36,30 +36,50 @@ def receive_file(
     """Receive one file. `overrides` and `labels` win over its sidecar. A file that cannot be used is recorded as
     rejected and never raises."""
     origin, file_name = _printable(str(path.absolute())), _printable(path.name)
-    content_sha256: str | None = None
     try:
         sidecar = read_sidecar(path)
         content = _read(path)
-        content_sha256 = sha256_bytes(content)
-        stated = Overrides(**{**sidecar.overrides.stated(), **(overrides or Overrides()).stated()})  # type: ignore[arg-type]
-        _, document = representation_of(store, content, file_name, stated)
     except (UnreadableError, SidecarError) as error:
         code = error.code if isinstance(error, UnreadableError) else "bad_sidecar"
-        message = _printable(str(error))
-        record_rejection(store, origin, file_name, content_sha256, code, message)
-        return Receipt(_printable(str(path)), None, False, code, message)
+        receipt = _rejected(store, origin, file_name, None, code, str(error))
+    else:
+        stated = Overrides(**{**sidecar.overrides.stated(), **(overrides or Overrides()).stated()})  # type: ignore[arg-type]
+        insists = labels is not None or bool(overrides and overrides.stated())
+        receipt = receive_content(store, content, file_name, origin, stated, labels or sidecar.labels, insists)
+    return replace(receipt, path=_printable(str(path)))
+
+
+def receive_content(
+    store: Store,
+    content: bytes,
+    file_name: str,
+    origin: str,
+    overrides: Overrides,
+    labels: tuple[str, ...] | None = None,
+    insists: bool = False,
+) -> Receipt:
+    """Receive bytes that came from `origin` (a path or an address), by which the receipt calls them.
+
+    `insists` as in `catalog.receive`. What cannot be used is recorded as rejected and never raises.
+    """
+    content_sha256 = sha256_bytes(content)
+    try:
+        _, document = representation_of(store, content, file_name, overrides)
+    except UnreadableError as error:
+        return _rejected(store, origin, file_name, content_sha256, error.code, str(error))
     store.put_object(content)
     source_id, is_new = receive(
-        store,
-        document.identity,
-        content_sha256,
-        file_name,
-        origin,
-        labels or sidecar.labels,
-        stated.as_record(),
-        insists=labels is not None or bool(overrides and overrides.stated()),
+        store, document.identity, content_sha256, file_name, origin, labels, overrides.as_record(), insists=insists
     )
-    return Receipt(_printable(str(path)), source_id, is_new, warnings=document.identity.warnings)
+    return Receipt(origin, source_id, is_new, warnings=document.identity.warnings)
+
+
+def _rejected(
+    store: Store, origin: str, file_name: str, content_sha256: str | None, code: str, message: str
+) -> Receipt:
+    message = _printable(message)
+    record_rejection(store, origin, file_name, content_sha256, code, message)
+    return Receipt(origin, None, False, code, message)
 
 
 def _printable(name: str) -> str:
@@ -83,18 +103,33 @@ def _read(path: Path) -> bytes:
         raise UnreadableError("not_readable", f"{path} cannot be read: {error.strerror}; check its rights") from None
 
 
+def _forget(store: Store, pointer: Path) -> None:
+    """Take away a pointer and the record that completes the representation it names, so that both are written anew."""
+    try:
+        representation_id = str(json.loads(pointer.read_bytes())["representation_id"])
+        store.path(FOLDER, representation_id, "representation.json").unlink(missing_ok=True)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # the pointer itself is what is damaged
+    pointer.unlink(missing_ok=True)
+
+
 def representation_of(store: Store, content: bytes, name: str, overrides: Overrides) -> tuple[str, ParsedDocument]:
     """Return the representation of `content` by the current parser, made now or found again. Raises UnreadableError."""
     content_sha256 = sha256_bytes(content)
     pointer = store.path(FOLDER, "parses", f"{parser_key(content_sha256, overrides)}.json")
     if pointer.exists():
-        representation_id = json.loads(pointer.read_bytes())["representation_id"]
-        return representation_id, read_representation(store, representation_id)
+        try:
+            representation_id = json.loads(pointer.read_bytes())["representation_id"]
+            return representation_id, read_representation(store, representation_id)
+        except (StoreError, ValueError, KeyError, TypeError):
+            # What stands is damaged. The same bytes by the same parser make the same representation again.
+            _forget(store, pointer)
     try:
         document = parse(content, name, overrides)
     except UnreadableError:
         raise
-    except Exception as error:  # readers of other people's formats fail in ways of their own; one file must not stop all
+    except Exception as error:
+        # A reader may fail in ways of its own, and one file must not stop the others.
         raise UnreadableError(
             "reader_failed", f"{name} could not be read ({type(error).__name__}: {error}); check the file and report it"
         ) from error

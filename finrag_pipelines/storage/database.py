@@ -15,6 +15,12 @@ import duckdb
 from finrag_pipelines.storage.store import Store
 
 DATABASE = "finrag.duckdb"
+_SEALED: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "lock_configuration": True,
+}
 
 
 @contextmanager
@@ -30,7 +36,10 @@ def database(store: Store, timeout: float = 120.0) -> Iterator[duckdb.DuckDBPyCo
 
 @contextmanager
 def snapshot(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a private copy of the database, read-only: a long query on it never blocks a writer."""
+    """Open a private copy of the database, read-only: a long query on it never blocks a writer.
+
+    Queries on it reach no other file, no network and no setting, whatever they say.
+    """
     with tempfile.TemporaryDirectory(prefix="finrag-snapshot-") as folder:
         copy = Path(folder) / DATABASE
         with store.lock("duckdb"):
@@ -40,7 +49,7 @@ def snapshot(store: Store) -> Iterator[duckdb.DuckDBPyConnection]:
             finally:
                 connection.close()
             shutil.copyfile(store.path(DATABASE), copy)
-        connection = duckdb.connect(str(copy), read_only=True)
+        connection = duckdb.connect(str(copy), read_only=True, config=_SEALED)
         try:
             yield connection
         finally:

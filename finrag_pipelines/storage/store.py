@@ -96,7 +96,7 @@ class Store:
         """Keep `content` as received and return its SHA-256, its name."""
         name = sha256_bytes(content)
         path = self.path("objects", name)
-        if not path.exists():
+        if not path.exists() or path.read_bytes() != content:
             write_file(path, content)
         return name
 
@@ -110,7 +110,10 @@ class Store:
                 f"object {content_sha256[:12]}… is not in {self.root}; ingest the file again to restore it"
             ) from None
         if sha256_bytes(content) != content_sha256:
-            raise StoreError(f"object {content_sha256[:12]}… in {self.root} no longer has the bytes it was stored with")
+            raise StoreError(
+                f"object {content_sha256[:12]}… in {self.root} no longer has the bytes it was stored with; "
+                "ingest the file again to restore it"
+            )
         return content
 
 

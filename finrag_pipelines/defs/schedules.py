@@ -1,0 +1,57 @@
+"""Schedules, and the job that the daily poll runs: unlike a tick of a sensor it has as long as it takes."""
+
+from dagster import DefaultScheduleStatus, Failure, OpExecutionContext, ScheduleDefinition, job, op
+
+from finrag_pipelines.catalog.catalog import read_catalog
+from finrag_pipelines.defs.observation import observation_of
+from finrag_pipelines.defs.partitions import SOURCES
+from finrag_pipelines.defs.resources import StoreResource
+
+
+@op(pool="edgar", description="Receives what the watched companies have filed; one at a time, over all runs.")
+def receive_new_filings(context: OpExecutionContext, store: StoreResource) -> None:
+    """Ask EDGAR about every watched company. Fails, after all is received, where EDGAR did not answer something."""
+    from finrag_pipelines.ingestion.edgar.client import EdgarClient
+    from finrag_pipelines.ingestion.edgar.poll import poll
+    from finrag_pipelines.ingestion.edgar.settings import edgar_settings
+    from finrag_pipelines.ingestion.watch_list import read_watch_list
+
+    opened, watch_list = store.open(), read_watch_list()
+    asked, received, rejected = 0, 0, 0
+    unanswered: dict[str, str] = {}
+    with EdgarClient(opened, edgar_settings(watch_list.user_agent)) as client:
+        for polled in poll(opened, client, watch_list.companies):
+            asked += polled.is_done
+            received += len(polled.source_ids)
+            rejected += sum(receipt.source_id is None for receipt in polled.receipts)
+            unanswered |= {read.name: read.code for read in polled.unanswered}
+            if polled.source_ids:
+                catalog = read_catalog(opened)
+                context.instance.add_dynamic_partitions(str(SOURCES.name), list(polled.source_ids))
+                for source_id in polled.source_ids:
+                    context.log_event(observation_of(catalog.source(source_id)))
+    counts = {"companies_asked": asked, "sources_received": received, "documents_rejected": rejected}
+    context.add_output_metadata({**counts, "unanswered": unanswered})
+    context.log.info(f"{counts}, unanswered: {unanswered}")
+    if unanswered:
+        named = ", ".join(f"{name} ({code})" for name, code in sorted(unanswered.items()))
+        raise Failure(f"EDGAR did not answer about {named}; what it did answer was received. Run poll_edgar again.")
+
+
+@job(description="Receive what watched companies have filed. The sensor source_observation sends it through its chain.")
+def poll_edgar() -> None:
+    """One op: the poll."""
+    receive_new_filings()
+
+
+# EDGAR takes filings until 22:00 in New York, and puts the last ones of a day up shortly after.
+edgar_daily_poll = ScheduleDefinition(
+    name="edgar_daily_poll",
+    job=poll_edgar,
+    cron_schedule="30 22 * * 1-5",
+    execution_timezone="America/New_York",
+    default_status=DefaultScheduleStatus.STOPPED,
+    description="Asks about every watched company once a day, also about those that the sensor did not get to.",
+)
+
+SCHEDULES = [edgar_daily_poll]
