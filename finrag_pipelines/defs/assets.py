@@ -337,7 +337,7 @@ def answers(
                         "decision": answer.decision,
                         "code": answer.refusal.code if answer.refusal else "",
                         "citations": len(answer.citations),
-                        "gates": " ".join(f"{gate.name}:{'pass' if gate.passed else 'stop'}" for gate in answer.gates),
+                        "gates": " ".join(f"{gate.name}:{_VERDICTS[gate.passed]}" for gate in answer.gates),
                     }
                     for answer in made
                 ],
@@ -345,6 +345,8 @@ def answers(
         },
     )
 
+
+_VERDICTS = {True: "pass", False: "stop", None: "recorded"}
 
 ASSETS: list[AssetsDefinition | Any] = [
     source_filings,
