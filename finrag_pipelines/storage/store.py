@@ -40,37 +40,35 @@ def _fsync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` so that a reader sees the old bytes or the new ones, also after a crash."""
+@contextmanager
+def _durable_copy(path: Path, content: bytes) -> Iterator[Path]:
+    """Yield a temporary file beside `path` that holds `content`, on disk; what is left of it is removed, and the
+    folder is synced, when the block ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        crash_point("storage.before_rename")
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
     _fsync_folder(path.parent)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace `path` by `content` so that a reader sees the old bytes or the new ones, also after a crash."""
+    with _durable_copy(path, content) as temporary:
+        crash_point("storage.before_rename")
+        temporary.replace(path)
 
 
 def create_file(path: Path, content: bytes) -> None:
     """Write `content` to `path`, which must not exist yet. Raises FileExistsError when somebody else was first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
+    with _durable_copy(path, content) as temporary:
         crash_point("storage.before_link")
         os.link(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-    _fsync_folder(path.parent)
 
 
 @dataclass(frozen=True)
