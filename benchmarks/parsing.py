@@ -114,6 +114,27 @@ print(json.dumps(dict(seconds=seconds, cpu=cpu, pages=count,
                       peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)))
 """
 
+# All PDFs in one process, as an ingestion reads them: what only the first file of a process pays is paid once.
+FOLDER = """
+import json, sys, time
+from pathlib import Path
+import pypdfium2
+{imports}
+rows = []
+for path in [Path(name) for name in sys.argv[1:]]:
+    content = path.read_bytes()
+    started = time.process_time()
+    document = pypdfium2.PdfDocument(content)
+    for page in document:
+        page.get_textpage().get_text_range()
+    raw, pages = time.process_time() - started, len(document)
+    document.close()
+    started = time.process_time()
+    chunk(parse(content, path.name), "bench", 1, "0" * 64, "0" * 64)
+    rows.append([path.name, pages, raw, time.process_time() - started])
+print(json.dumps(rows[1:]))  # the first file warms up
+"""
+
 
 def measure(imports: str, work: str, path: Path, pages: int, peers: str | None, rounds: int) -> dict[str, float] | str:
     """Return the best of `rounds` runs in processes of their own, or the reason why there is none."""
@@ -159,6 +180,25 @@ def measure_markup(
     return rows
 
 
+def measure_folder(paths: list[Path]) -> list[dict[str, object]]:
+    """Measure and print raw pypdfium2 and ours on every PDF of the folder, in one process."""
+    script = FOLDER.format(imports=FRAGMENTS_IMPORTS)
+    names = [str(path) for path in (paths[0], *paths)]
+    done = subprocess.run([sys.executable, "-c", script, *names], capture_output=True, text=True)
+    if done.returncode:
+        print(f"all PDFs in one process: skipped: {done.stderr.strip().splitlines()[-1][:110]}")
+        return []
+    rows = json.loads(done.stdout.splitlines()[-1])
+    ratios = sorted(ours / raw for _, _, raw, ours in rows)
+    pages, raw, ours = (sum(row[place] for row in rows) for place in (1, 2, 3))
+    print(
+        f"all {len(rows)} PDFs in one process: {pages} pages, raw {raw:.1f} s, to fragments {ours:.1f} s: "
+        f"{ours / raw:.1f} x raw in sum, {ratios[len(ratios) // 2]:.1f} in the median, "
+        f"{ratios[0]:.1f} to {ratios[-1]:.1f} from file to file"
+    )
+    return [{"file": name, "pages": n, "raw_s": raw, "to_fragments_s": ours} for name, n, raw, ours in rows]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", help="folder with packages of peers, e.g. of pip install --target")
@@ -189,6 +229,7 @@ def main() -> None:
             rows.append(
                 {"file": path.name, "contestant": name, "pages_per_s": speed, "times_raw": raw_speed / speed, **result}
             )
+    rows += measure_folder(sorted((CORPUS / "financebench" / "pdfs").glob("*.pdf")))
     for names, contestants in ((HTMLS, HTML_CONTESTANTS), (TEXTS, TEXT_CONTESTANTS)):
         for path in (path for name in names if (path := CORPUS / name).is_file()):
             rows += measure_markup(path, contestants, options.peers, options.rounds)

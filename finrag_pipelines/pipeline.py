@@ -33,6 +33,7 @@ from finrag_pipelines.ingestion.receive import representation_of
 from finrag_pipelines.parsing.checks import blocking_problems
 from finrag_pipelines.parsing.model import ParsedDocument, UnreadableError
 from finrag_pipelines.parsing.parse import PARSER, Overrides
+from finrag_pipelines.parsing.readers.limits import Deadline
 from finrag_pipelines.parsing.representation_store import read_representation
 from finrag_pipelines.storage import Store, canonical_json, crash_point, digest, write_file
 
@@ -117,7 +118,12 @@ def fragment(store: Store, source_id: str) -> tuple[Fragment, ...]:
     if _summary_path(path).exists():
         return read_fragments(path)
     document = read_representation(store, version.representation_id)
-    fragments = chunk(document, source_id, version.version, version.content_sha256, version.representation_id)
+    try:
+        fragments = chunk(
+            document, source_id, version.version, version.content_sha256, version.representation_id, Deadline()
+        )
+    except UnreadableError as error:
+        raise _failed(store, version, "chunking", error.code, str(error)) from error
     if not fragments:
         raise _failed(store, version, "chunking", "no_fragments", "holds no text that could be indexed")
     if gap := first_gap(document, fragments):

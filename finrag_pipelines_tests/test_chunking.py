@@ -24,7 +24,9 @@ from finrag_pipelines.parsing.model import (
     Section,
     Table,
     Turn,
+    UnreadableError,
 )
+from finrag_pipelines.parsing.readers.limits import Deadline
 from finrag_pipelines.storage import StoreError
 
 IDENTITY = Identity(
@@ -316,3 +318,11 @@ def test_real_filings_are_covered_within_the_window(corpus) -> None:
     fragments = cut(document)
     assert first_gap(document, fragments) is None
     assert all(fragment.tokens <= WINDOW for fragment in fragments)
+
+
+def test_cutting_keeps_to_the_time_budget_of_the_document() -> None:
+    draft = Draft()
+    draft.add(ElementKind.PARAGRAPH, "收入。" * 20_000)
+    with pytest.raises(UnreadableError, match="cutting into fragments") as refused:
+        chunk(draft.document(), "s", 1, "0" * 64, "0" * 64, Deadline(seconds=0.01))
+    assert refused.value.code == "time_budget"

@@ -222,3 +222,26 @@ def test_the_manifest_and_the_index_follow_a_changed_source_tick_by_tick(store: 
     run("ingest_filings", partition_key=source_id)
     names, cursor = requested(cursor)
     assert names == ["corpus_manifest"]
+
+
+def test_a_flagged_section_warns_by_a_check_of_its_own_and_blocks_nothing(
+    store: Store, runner: LocalRunner, tmp_path: Path
+) -> None:
+    path = tmp_path / "report.md"
+    filler = "\n\n".join(f"The fund reports on matter {number} of the year in a sentence." for number in range(90))
+    headings = ("Item 1. Business", "Item 7. Legal Proceedings", "Item 8. Financial Statements")
+    path.write_text("# Annual Report\n\n" + "\n\n".join(f"## {heading}\n\n{filler}" for heading in headings))
+    path.with_name("report.md.meta.json").write_text(
+        '{"company": "HSF", "company_name": "Harbour Street Fund", "form": "10-K", "period": "FY2023",'
+        ' "filed": "2024-02-03"}'
+    )
+    _ingest(runner, str(receive_file(store, path).source_id))
+    wanted = dg.EventRecordsFilter(dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+    events = [record.event_log_entry.dagster_event for record in runner.instance.get_event_records(wanted)]
+    checks = {
+        event.asset_check_evaluation_data.check_name: event.asset_check_evaluation_data for event in events if event
+    }
+    doubts = checks.pop("sections_are_sane")
+    assert not doubts.passed and doubts.severity is dg.AssetCheckSeverity.WARN and not doubts.blocking
+    assert "Item 7: heading_number_differs" in (doubts.description or "")
+    assert all(check.passed for check in checks.values()) and "identity_is_known" in checks

@@ -99,6 +99,12 @@ def test_the_nearest_statement_decides_the_unit_of_a_cell() -> None:
     assert cell_unit("5.3 %", "Net sales", "Change", millions, (), "USD") == ("percent", 0)
     assert cell_unit("5", "Net sales", "% Change", millions, (), "USD") == ("percent", 0)
     assert cell_unit("1,080", "Gross margin", "2025", millions, (), "USD") == ("USD", 6)
+    assert cell_unit("245", "Gross margin", "2025", millions, (), "USD") == ("USD", 6)
+    assert cell_unit("92.5", "Combined ratio", "2025", millions, (), "USD") == ("percent", 0)
+    assert cell_unit("92.5", "Excluding catastrophes", "2025", millions, ("Combined ratio (1)",)) == ("percent", 0)
+    assert cell_unit("(0.8)", "Loss ratio", "Change", millions, (), "USD") == (None, 0)
+    assert cell_unit("1.35", "Current ratio", "2025", millions, (), "USD") == (None, 0)
+    assert cell_unit("$ 61", "Impairments under the adjusted rate", "2025", millions) == ("USD", 6)
     thousands = ("Shares used in computing earnings per share (in thousands):",)
     assert cell_unit("162,172", "Basic", "2000", millions, thousands) == ("shares", 3)
 

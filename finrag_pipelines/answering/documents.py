@@ -2,7 +2,7 @@
 
 import bisect
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
@@ -112,27 +112,8 @@ def figures_of(document: ParsedDocument) -> tuple[Figure, ...]:
             for cell in row.cells:
                 parsed = _value(cell)
                 if parsed is not None:
-                    figure = _figure(table, row, cell, key, parsed, statement, document.text)
-                    found.append(_unscaled(figure, cell.scale) if _is_ratio(figure, cell.scale) else figure)
+                    found.append(_figure(table, row, cell, key, parsed, statement, document.text))
     return tuple(sorted(found, key=lambda one: (one.row_start, one.start)))
-
-
-_RATIO_WORDS = ("ratio", "ratios", "margin", "margins", "percentage", "percent", "rate", "rates", "yield")
-
-
-def _is_ratio(figure: Figure, scale: int) -> bool:
-    """Tell whether a cell was scaled with its table though its row is a ratio: `in millions` is not said of it."""
-    if not scale or figure.unit is None or "/" in figure.unit or any(one in figure.printed for one in "$€£¥"):
-        return False
-    said = [figure.key, *(label_key(step) for step in figure.path[-1:])]
-    return abs(figure.value) <= 300 * Decimal(10) ** scale and any(one.endswith(_RATIO_WORDS) for one in said)
-
-
-def _unscaled(figure: Figure, scale: int) -> Figure:
-    factor = Decimal(10) ** scale
-    value = figure.value / factor
-    change = "change" in normal(figure.header) or (abs(value) < 3 and figure.key.endswith("ratio"))
-    return replace(figure, value=value, step=figure.step / factor, unit=None if change else "percent")
 
 
 def _figure(

@@ -86,6 +86,14 @@ _PART_YEAR = re.compile(
     rf"(?:\s{{1,3}}(?:of|in))?\s{{0,3}}(?P<fiscal>{_FISCAL})?(?P<year>{_YEAR4}|['’]\d\d)\b",
     re.IGNORECASE,
 )
+_WEEKS_OF_YEAR = re.compile(
+    rf"\b(?P<count>{_COUNT})[-\s]{{1,2}}(?P<unit>months?|weeks?)(?:\s+periods?)?\s{{1,3}}(?:of|in)\s{{1,3}}"
+    rf"(?P<fiscal>{_FISCAL})?(?P<year>{_YEAR4})\b",
+    re.IGNORECASE,
+)
+_ENDED_IN_MONTH = re.compile(
+    rf"{DURATION_WORDS}\s{{0,4}}(?:in\s+)?(?P<month>{_MONTH}){_GAP}(?P<year>{_YEAR4})\b", re.IGNORECASE
+)
 _FISCAL_YEAR = re.compile(
     rf"\b(?:fiscal(?:[-\s]+years?)?|fy|full[-\s]years?|years?[-\s]end(?:ed)?|calendar\s+years?|years?)"
     rf"(?P<gap>[\s-]{{0,3}})(?P<year>{_YEAR4}|['’]\d\d|\d\d(?=\b))\b(?!\s?%|[.,]\d|[-/]\d)",
@@ -210,6 +218,12 @@ def parse_periods_in_text(text: str, calendar: FiscalCalendar) -> list[PeriodMen
             continue
         if add(m.start(), m.end(), _label_at(calendar, day, duration), day, duration):
             follow(m.end(), (day.month, day.day), duration, None)
+    for m in _ENDED_IN_MONTH.finditer(text) if "end" in low else ():
+        duration, day = _span_duration(m), _quarter_end_in(calendar, m["month"], int(m["year"]))
+        if duration is not None and day is not None:
+            add(m.start(), m.end(), _label_at(calendar, day, duration), None, duration)
+    for m in _WEEKS_OF_YEAR.finditer(text) if "week" in low or "month" in low else ():
+        add(m.start(), m.end(), _label_of_span(m), None, _span_duration(m) or "")
     for m in _QUARTER_YEAR.finditer(text) if quarters else ():
         quarter, year = _ORDINALS[m["ordinal"].lower()], _full_year(m["year"])
         if add(m.start(), m.end(), f"{year}Q{quarter}", None, "quarter"):
@@ -274,6 +288,26 @@ def _span_duration(match: re.Match[str]) -> str | None:
     if "quarter" in span:
         return "quarter"
     return "ytd" if "date" in span else "year"
+
+
+def _quarter_end_in(calendar: FiscalCalendar, month: str, year: int) -> date | None:
+    """Return the end of the issuer's quarter that is meant by a month without a day: the nearest to its middle."""
+    found = locate(calendar, date(year, MONTHS.index(month[:3].lower()) + 1, 15), 20)
+    return found[2] if found else None
+
+
+def _label_of_span(match: re.Match[str]) -> str | None:
+    """Return the label of `first 36 weeks of 2023`: how much of the year it is says which quarter it ends with. None
+    for `12 weeks of 2023`, which may be any quarter, unless they are said to be the first."""
+    count, year = count_word(match["count"]) or 0, int(match["year"])
+    duration = duration_of(count, match["unit"])
+    if duration == "year":
+        return f"FY{year}"
+    if duration == "ytd":
+        past_half = count > 6 if match["unit"].lower().startswith("month") else count > 28
+        return f"{year}Q{3 if past_half else 2}YTD"
+    is_first = re.search(r"\bfirst\s+$", match.string[max(0, match.start() - 8) : match.start()], re.IGNORECASE)
+    return f"{year}Q1" if duration and is_first else None
 
 
 def _label_at(calendar: FiscalCalendar, day: date, duration: str) -> str | None:

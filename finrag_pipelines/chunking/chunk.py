@@ -15,6 +15,7 @@ from finrag_pipelines.chunking.packing import Atom, pack
 from finrag_pipelines.chunking.sentences import sentences
 from finrag_pipelines.chunking.tokens import SPECIAL_TOKENS, WINDOW, TokenCounter, minilm_counter
 from finrag_pipelines.parsing.model import FURNITURE, ElementKind, ParsedDocument, Table
+from finrag_pipelines.parsing.readers.limits import Deadline
 
 CHUNKER = "finrag-chunker/1"
 
@@ -34,12 +35,18 @@ class _Place:
 
 
 def chunk(
-    document: ParsedDocument, source_id: str, version: int, content_sha256: str, representation_id: str
+    document: ParsedDocument,
+    source_id: str,
+    version: int,
+    content_sha256: str,
+    representation_id: str,
+    deadline: Deadline | None = None,
 ) -> tuple[Fragment, ...]:
     """Return the fragments of `document` in reading order.
 
     Every character that is neither blank nor furniture lies in exactly one of them, and `text` is the canonical text
-    at `[start, end)`. Context line and text together have at most 256 MiniLM tokens, special tokens included.
+    at `[start, end)`. Context line and text together have at most 256 MiniLM tokens, special tokens included. Raises
+    UnreadableError `time_budget` past the deadline.
     """
     counter = minilm_counter()
     counter.learn(document.text.split())
@@ -48,9 +55,11 @@ def chunk(
     fragments: list[Fragment] = []
     heading = ""
     for place, atoms in _blocks(document, counter):
+        if deadline:
+            deadline.check("the cutting into fragments")
         block = _Block(document, place, shared, heading, atoms, tables, counter)
         heading = block.heading
-        for first, last in block.cut():
+        for first, last in block.cut(deadline):
             fragments.append(block.fragment(first, last, source_id, version, content_sha256, representation_id))
     return tuple(fragments)
 
@@ -202,10 +211,10 @@ class _Block:
         if used:
             yield replace(atom, start=start, end=end, tokens=used, opens=start == atom.start and atom.opens)
 
-    def cut(self) -> list[tuple[int, int]]:
+    def cut(self, deadline: Deadline | None) -> list[tuple[int, int]]:
         """Return the index ranges of atoms that make one fragment each."""
         overhead = [SPECIAL_TOKENS + count for count in self._counter.counts(self._contexts)]
-        return pack(self._atoms, overhead, WINDOW)
+        return pack(self._atoms, overhead, WINDOW, deadline)
 
     def fragment(
         self, first: int, last: int, source_id: str, version: int, content_sha256: str, representation_id: str

@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from finrag_pipelines.parsing.readers.limits import Deadline
+
 TARGET_LOW, TARGET_HIGH = 180, 230
 _PER_FRAGMENT = 300
 _INFINITE = 1 << 60
@@ -57,13 +59,16 @@ def _join_cost(before: Atom, after: Atom) -> int:
     return 250 if before.table is not None and before.table != after.table else 0
 
 
-def pack(atoms: Sequence[Atom], overhead: Sequence[int], window: int) -> list[tuple[int, int]]:
+def pack(
+    atoms: Sequence[Atom], overhead: Sequence[int], window: int, deadline: Deadline | None = None
+) -> list[tuple[int, int]]:
     """Return the index ranges `[i, j)` of the fragments that `atoms` are packed into.
 
     `overhead[i]` counts the tokens of context and special tokens of a fragment that starts at atom i. A fragment
-    keeps to `window` tokens unless one atom alone does not.
+    keeps to `window` tokens unless one atom alone does not. Raises UnreadableError `time_budget` past the deadline.
     """
     count = len(atoms)
+    size_costs = [_size_cost(tokens) for tokens in range(window + 1)]
     total = [0]
     joins = [0, 0]
     for atom in atoms:
@@ -74,12 +79,15 @@ def pack(atoms: Sequence[Atom], overhead: Sequence[int], window: int) -> list[tu
     best = [0] + [_INFINITE] * count
     origin = [0] * (count + 1)
     for i in range(count):
+        if deadline and not i % 4096:
+            deadline.check("the cutting into fragments")
         base = best[i] + _PER_FRAGMENT
         for j in range(i + 1, count + 1):
             tokens = overhead[i] + total[j] - total[i]
             if tokens > window and j > i + 1:
                 break
-            cost = base + _size_cost(tokens) + joins[j] - joins[i + 1] + cuts[j]
+            size_cost = size_costs[tokens] if tokens <= window else _size_cost(tokens)
+            cost = base + size_cost + joins[j] - joins[i + 1] + cuts[j]
             if cost < best[j]:
                 best[j], origin[j] = cost, i
     ranges: list[tuple[int, int]] = []

@@ -33,11 +33,13 @@ from finrag_pipelines.defs import automation
 from finrag_pipelines.defs.partitions import SOURCES
 from finrag_pipelines.defs.resources import EmbedderResource, StoreResource
 from finrag_pipelines.indexing.build import IndexCheckError
+from finrag_pipelines.parsing.checks import sections_are_sane
 from finrag_pipelines.parsing.parse import PARSER
 from finrag_pipelines.storage import digest
 
 OWNERS = ["team:finrag"]
 REPRESENTATION_CHECKS = ("ranges_read_back", "text_is_covered", "identity_is_known")
+SECTIONS_CHECK = "sections_are_sane"  # warns, and keeps nothing out
 
 
 @observable_source_asset(
@@ -87,7 +89,10 @@ def document_versions(context: AssetExecutionContext, store: StoreResource) -> M
     kinds={"python", "parquet"},
     owners=OWNERS,
     code_version=PARSER,
-    check_specs=[AssetCheckSpec(name, asset="text_representations", blocking=True) for name in REPRESENTATION_CHECKS],
+    check_specs=[
+        *(AssetCheckSpec(name, asset="text_representations", blocking=True) for name in REPRESENTATION_CHECKS),
+        AssetCheckSpec(SECTIONS_CHECK, asset="text_representations", description=sections_are_sane.__doc__),
+    ],
     description="The canonical text of the current version with its elements, pages, sections, turns and tables.",
 )
 def text_representations(
@@ -105,9 +110,20 @@ def text_representations(
                 severity=AssetCheckSeverity.ERROR,
                 description=f"{error.code}: {error}" if failed else None,
             )
+        yield AssetCheckResult(
+            check_name=SECTIONS_CHECK, passed=False, severity=AssetCheckSeverity.WARN, description="was not parsed"
+        )
         raise _failure(error) from error
     for name in REPRESENTATION_CHECKS:
         yield AssetCheckResult(check_name=name, passed=True)
+    doubts = [problem.message for problem in sections_are_sane(document)]
+    yield AssetCheckResult(
+        check_name=SECTIONS_CHECK,
+        passed=not doubts,
+        severity=AssetCheckSeverity.WARN,
+        description="; ".join(doubts) or None,
+        metadata={"sections": len(document.sections), "flagged": len(doubts)},
+    )
     yield MaterializeResult(
         data_version=DataVersion(representation_id),
         metadata={

@@ -307,9 +307,27 @@ def cell_unit(
         own = said.scale if own is None else own
     if not signed and len(raw) < 7 and (_said(label).years or _said(header).years):
         return "years", 0
+    if not signed and (ratio := _ratio_unit(raw, label, header, path)) is not None:
+        return ratio or None, 0
     if not signed and (units.percent or "%" in header or ("." in raw and _PERCENT_HEADER.search(header))):
         return "percent", 0
     return money, units.scale if own is None else own
+
+
+_RATIO = re.compile(r"\b(?:ratios?|margins?|percentages?|percent|rates?|yield)\W*(?:\(\w{1,2}\)\W*)*$", re.I)
+
+
+def _ratio_unit(raw: str, label: str, header: str, path: tuple[str, ...]) -> str | None:
+    """Return `percent`, or an empty unit for a plain number, where a row is a ratio by its name or its parent's: the
+    units line of the table (`in millions`) is not said of it. None for every other row."""
+    name = next((words for words in (label, *path[-1:]) if _RATIO.search(words)), None)
+    digits = re.sub(r"[^\d.]", "", raw)
+    if name is None or not re.fullmatch(r"\d{1,3}(?:\.\d+)?", digits) or float(digits) > 300:
+        return None
+    if "." not in digits and re.search(r"\b(?:margins?|yield)\W*$", name, re.I):  # `Gross margin 245` is an amount
+        return None
+    small = float(digits) < 3 and re.search(r"\bratios?\W*$", name, re.I)
+    return "" if small or re.search(r"\bchange\b", header, re.I) else "percent"
 
 
 class _Said(NamedTuple):
