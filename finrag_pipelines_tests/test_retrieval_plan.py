@@ -264,3 +264,35 @@ def test_the_lexicon_names_only_components_and_statements_that_it_holds() -> Non
     for concept in lexicon.concepts:
         assert set(concept.components) <= names
         assert all(lexicon.statement(name) for name in concept.statements)
+
+
+HELD = frozenset("revenue sales grew gross margin memo sprite research coca cola pepsico".split())
+
+
+@pytest.mark.parametrize(
+    ("question", "unknown"),
+    [
+        ("What was Zebronics' gross margin in FY2025?", ("Zebronics",)),
+        ("Does Zebronics Holdings Inc. pay a dividend?", ("Zebronics Holdings Inc",)),
+        ("Compare PepsiCo and Quorlix revenue in Q1 2026", ("Quorlix",)),
+        ("What did Coca-Cola say about Quorlix in Q1 2026?", ()),  # a brand or an event, as far as we know
+        ("Summarise the margins of KO", ()),
+        ("What Was The Gross Margin Of Zebronics", ()),  # in title case a capital says nothing
+        ("What did Sprite sales do in March 2026?", ()),
+        ("what was zebronics' margin", ()),
+    ],
+)
+def test_a_name_that_no_readable_document_holds_is_an_unknown_company(question: str, unknown: tuple[str, ...]) -> None:
+    view = CatalogView(VIEW.documents, VIEW.reported, HELD.__contains__)
+    assert plan_question(question, view).unknown_companies == unknown
+
+
+def test_a_memo_about_a_company_is_its_authors() -> None:
+    memo = entry("RESEARCH", "memo", None, "2026-05-06", subjects=("PEP", "MDLZ"))
+    view = view_of(*VIEW.documents, memo)
+    plan = plan_question("What does the memo of May 6, 2026 expect PepsiCo's price cuts to cost?", view)
+    assert plan.pairs == (Pair("RESEARCH", None),)
+    assert "pepsico" in plan.ranking_query.split()
+    assert any("RESEARCH" in note for note in plan.notes)
+    assert plan_question("What did PepsiCo say in the 10-Q for Q1 2026?", view).pairs == (Pair("PEP", "2026Q1"),)
+    assert plan_question("What does the memo say about KO?", view).pairs == (Pair("KO", None),)

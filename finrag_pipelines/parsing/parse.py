@@ -14,7 +14,10 @@ PARSER = "finrag-parser/2"
 
 @dataclass(frozen=True)
 class Overrides:
-    """What somebody who knows better says of a document's identity, in a sidecar or by a flag; None says nothing."""
+    """What somebody who knows better says of a document's identity, in a sidecar or by a flag; None says nothing.
+
+    `fiscal_year_end` (month and day, `0930`) is no part of an identity: a fiscal label follows from it.
+    """
 
     company: str | None = None
     company_name: str | None = None
@@ -26,6 +29,7 @@ class Overrides:
     subjects: tuple[str, ...] | None = None
     cik: str | None = None
     accession: str | None = None
+    fiscal_year_end: str | None = None
 
     def stated(self) -> dict[str, str | tuple[str, ...]]:
         """Return the fields that say something."""
@@ -42,7 +46,7 @@ class Overrides:
 
     def apply(self, identity: Identity) -> Identity:
         """Return `identity` with the stated fields in place, each with the basis `sidecar`."""
-        stated = self.stated()
+        stated = {name: value for name, value in self.stated().items() if name != "fiscal_year_end"}
         if not stated:
             return identity
         findings = tuple(f for f in identity.findings if f.name not in stated) + tuple(
@@ -106,7 +110,7 @@ def parse(content: bytes, name: str = "", overrides: Overrides | None = None) ->
 
     Raises UnreadableError, also (`time_budget`) when the document takes longer than `FINRAG_PARSE_SECONDS`.
     """
-    from finrag_pipelines.parsing.identity.identify import identify, refusal_reason
+    from finrag_pipelines.parsing.identity.identify import completed, identify, refusal_reason
     from finrag_pipelines.parsing.model import UnreadableError
     from finrag_pipelines.parsing.reported import annotate
     from finrag_pipelines.parsing.sections.find import find_sections
@@ -115,7 +119,8 @@ def parse(content: bytes, name: str = "", overrides: Overrides | None = None) ->
     deadline = Deadline()
     layout = read_layout(content, deadline)
     deadline.check("the identity of the document")
-    identity = (overrides or Overrides()).apply(identify(layout, name))
+    overrides = overrides or Overrides()
+    identity = completed(overrides.apply(identify(layout, name)), layout, overrides.fiscal_year_end)
     if refused := refusal_reason(identity, layout):
         raise UnreadableError(*refused)
     layout = annotate(layout, identity, deadline)

@@ -3,7 +3,7 @@
 It is made from index entries that the principal may read, and from nothing else, so that no plan can leak.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,11 +26,13 @@ def parsed_label(label: str | None) -> FiscalPeriod | None:
 class CatalogView:
     """Readable documents, and per company id the labels of the periods that their text reports.
 
+    `holds` tells whether a word, in lower case, stands anywhere in them; None where that cannot be told.
     Two views are equal only when they are one object, so that what is derived from a view can be kept for it.
     """
 
     documents: tuple[ManifestEntry, ...]
     reported: Mapping[str, frozenset[str]]
+    holds: Callable[[str], bool] | None = None
 
     @cached_property
     def table(self) -> CompanyTable:
@@ -41,6 +43,11 @@ class CatalogView:
             if entry.company
         )
         return load_companies().extended_by(stated)
+
+    @cached_property
+    def source_ids(self) -> frozenset[str]:
+        """The ids of the readable documents: what any search may look at."""
+        return frozenset(entry.source_id for entry in self.documents)
 
     @cached_property
     def companies(self) -> tuple[Company, ...]:

@@ -1,6 +1,7 @@
 """Which companies a question names: aliases with word boundaries, in two passes, with case rules for words.
 
-An alias counts only where it names one company of the catalog; what names several resolves to none.
+An alias counts only where it names one company of the catalog; what names several resolves to none. A name that no
+readable document holds at all is that of somebody unknown.
 """
 
 import re
@@ -11,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from finrag_pipelines.catalog.companies import Company, name_words
+from finrag_pipelines.catalog.period_mentions import MONTHS
 from finrag_pipelines.indexing.analyzer import STOP_WORDS
 from finrag_pipelines.retrieval.catalog_view import CatalogView
 from finrag_pipelines.retrieval.lexicon import load_lexicon
@@ -19,6 +21,12 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|&")
 _TICKER_CUE = re.compile(r"(?:\$|\b(?:ticker|symbol|nyse|nasdaq)\s*:?\s*)$", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’][sS]?$")
 _BREAKS = frozenset(',;:()?!"“”/|\n')
+JOINED = re.compile(
+    r"^(?:['’][sS]?)?[\s,;/&]*(?:and|or|vs\.?|versus|with|to|against|than|compared\s+(?:to|with)|as\s+well\s+as)?"
+    r"[\s,;/&]*(?:(?:the|its)\s+)?$",
+    re.IGNORECASE,
+)
+"""What joins two names to a list."""
 _GENERIC_TAILS = frozenset(
     ["group", "holding", "holdings", "international", "financial", "resorts", "wholesale", "companies"]
 )
@@ -123,6 +131,7 @@ class CompanyFinder:
         self._all = _aliases(self._table.companies)
         self._first = _first_words(self._table.companies, self._catalog)
         self._acronyms = load_lexicon().acronyms
+        self._vocabulary = load_lexicon().vocabulary
 
     def find(self, question: str) -> list[CompanyMention]:
         """Return the mentions in order; where two readings overlap, the longest from the left stands."""
@@ -135,7 +144,54 @@ class CompanyFinder:
             if mention:
                 found.append(mention)
             position += length
-        return found
+        return sorted([*found, *self._strangers(question, words, found)], key=lambda mention: mention.start)
+
+    def _strangers(self, question: str, words: list[_Word], found: list[CompanyMention]) -> list[CompanyMention]:
+        """Return runs of words written as names, one of which at least stands in no readable document.
+
+        In a question written in title case, and for the first word of a sentence, a capital says nothing. Beside a
+        company that is known a name may be that of a brand or an event, unless it stands in a list with it.
+        """
+        titled = any(word.text[:1].isupper() and word.base in STOP_WORDS for word in words[1:])
+        if self._view.holds is None or titled:
+            return []
+        taken = [(mention.start, mention.end) for mention in found]
+        strangers, run = [], list[_Word]()
+        for position, word in enumerate(words):
+            gap = question[words[position - 1].end : word.start] if position else ""
+            opens = not position or bool(set(gap) & set(".?!:\n"))
+            is_name = (
+                word.text[:1].isupper()
+                and (not opens or bool(_POSSESSIVE.search(word.text)))
+                and not any(start < word.end and word.start < end for start, end in taken)
+            )
+            if run and (not is_name or gap != " " or _POSSESSIVE.search(run[-1].text)):
+                strangers.extend(self._stranger(question, run))
+                run = []
+            if is_name:
+                run.append(word)
+        strangers.extend(self._stranger(question, run) if run else ())
+        known = [mention for mention in found if mention.known]
+        return [one for one in strangers if not known or any(_are_listed(question, one, other) for other in known)]
+
+    def _stranger(self, question: str, run: list[_Word]) -> list[CompanyMention]:
+        assert self._view.holds is not None
+        if not any(self._could_name(word) and not self._view.holds(word.base) for word in run):
+            return []
+        start, end = run[0].start, run[-1].end
+        text = _POSSESSIVE.sub("", question[start:end])
+        return [CompanyMention(start, end, text, (text,), False)]
+
+    def _could_name(self, word: _Word) -> bool:
+        known = STOP_WORDS | self._vocabulary
+        return (
+            len(word.base) > 2
+            and word.base.isalpha()
+            and word.base not in known
+            and word.base[:3] not in MONTHS
+            and word.base.upper() not in self._acronyms
+            and not self._table.is_ordinary_word(word.base)
+        )
 
     def _longest_at(
         self, question: str, words: list[_Word], position: int, has_lower: bool
@@ -196,6 +252,11 @@ class CompanyFinder:
         start, end = span[0].start, span[-1].end
         text = _POSSESSIVE.sub("", question[start:end])
         return CompanyMention(start, end, text, tuple(sorted(known or ids)), bool(known))
+
+
+def _are_listed(question: str, one: CompanyMention, other: CompanyMention) -> bool:
+    first, second = sorted((one, other), key=lambda mention: mention.start)
+    return bool(JOINED.match(question[first.end : second.start]))
 
 
 @lru_cache(maxsize=32)

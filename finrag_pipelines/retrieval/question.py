@@ -12,21 +12,17 @@ from itertools import groupby
 from finrag_pipelines.catalog.calendars import calendar_for, other_reading
 from finrag_pipelines.indexing.analyzer import terms
 from finrag_pipelines.retrieval.catalog_view import CatalogView
-from finrag_pipelines.retrieval.company_mentions import CompanyMention, company_finder
+from finrag_pipelines.retrieval.company_mentions import JOINED, CompanyMention, company_finder
 from finrag_pipelines.retrieval.lexicon import Lexicon, LexiconHit, load_lexicon
 from finrag_pipelines.retrieval.model import Pair, Plan
 from finrag_pipelines.retrieval.period_scope import PeriodScope, find_dates, find_periods
+from finrag_pipelines.retrieval.scope import UNDATED, form_matches
 from finrag_pipelines.retrieval.scope_words import ScopeWord, load_scope_words
 
 LONGEST_QUESTION = 4_000
 _COMPARISON = re.compile(
     r"\b(?:compar(?:e|ed|ing|ison)|versus|vs\.?|differ(?:s|ed|ence|ences)?|each|respectively|both|relative\s+to|"
     r"change[ds]?|from\b.{1,80}\bto\b|between\b.{1,80}\band\b|higher|lower|growth|trend)\b",
-    re.IGNORECASE,
-)
-_JOINED = re.compile(
-    r"^[\s,;/&]*(?:and|or|vs\.?|versus|with|to|against|than|compared\s+(?:to|with)|as\s+well\s+as)?[\s,;/&]*"
-    r"(?:(?:the|its)\s+)?$",
     re.IGNORECASE,
 )
 _COUNTERPART = re.compile(r"\b(?:from|on|upon|by|to|with|through|via|at)\s+(?:the\s+)?$", re.IGNORECASE)
@@ -52,9 +48,16 @@ def plan_question(question: str, view: CatalogView, as_of: date | None = None) -
     pairs = [_as_reported(pair, view, notes) for pair in pairs]
     words = load_scope_words()
     forms, sections, roles = words.find_forms(text), words.find_sections(text), words.find_roles(text)
+    written_by = _authors_of(pairs, _values(forms), view)
+    if written_by:
+        pairs = [author for pair in pairs for author in written_by.get(pair.company, [pair])]
+        for subject, authors in written_by.items():
+            notes.append(f"{subject} is the subject of the documents asked for, which {_names(authors)} issued.")
+    known_spans = [m for m in known if m.companies[0] not in written_by]
     periods = [scope for scopes in found_periods.values() for scope in scopes]
     dates = find_dates(text, periods)
-    spans = [(m.start, m.end) for m in (*known, *periods, *forms, *roles)] + [(start, end) for start, end, _ in dates]
+    scoped = (*known_spans, *periods, *forms, *roles)
+    spans = [(m.start, m.end) for m in scoped] + [(start, end) for start, end, _ in dates]
     rest = _without(text, spans)
     lexicon = load_lexicon()
     hits = lexicon.find(terms(rest))
@@ -133,7 +136,7 @@ def _sort_mentions(
 def _is_listed(text: str, mentions: list[CompanyMention], mention: CompanyMention) -> bool:
     """Tell whether a mention is joined to the one before it by a comma or a conjunction."""
     before = [m for m in mentions if m.end <= mention.start]
-    return bool(before) and bool(_JOINED.match(text[before[-1].end : mention.start]))
+    return bool(before) and bool(JOINED.match(text[before[-1].end : mention.start]))
 
 
 def _pairs(text: str, known: list[CompanyMention], periods: dict[str | None, list[PeriodScope]]) -> list[Pair]:
@@ -199,6 +202,26 @@ def _as_reported(pair: Pair, view: CatalogView, notes: list[str]) -> Pair:
     if pair.period not in reported:
         notes.append(f"No document{f' of {pair.company}' if pair.company else ''} reports {pair.period}.")
     return pair
+
+
+def _authors_of(pairs: Sequence[Pair], forms: tuple[str, ...], view: CatalogView) -> dict[str | None, list[Pair]]:
+    """Return, for each company that issued no memo or announcement but is the subject of some, the pairs of those who
+    issued them, where the question asks for such documents: what they say is theirs, not their subject's."""
+    found: dict[str | None, list[Pair]] = {}
+    if not forms or not UNDATED.issuperset(forms):
+        return found
+    wanted = [entry for entry in view.documents if form_matches(entry.form, forms)]
+    for company in dict.fromkeys(pair.company for pair in pairs if pair.company):
+        if any(entry.company == company for entry in wanted):
+            continue
+        authors = sorted({entry.company for entry in wanted if entry.company and view.concerns(entry, company)})
+        if authors:
+            found[company] = [Pair(author, None) for author in authors]
+    return found
+
+
+def _names(pairs: Sequence[Pair]) -> str:
+    return ", ".join(pair.company or "" for pair in pairs)
 
 
 def _expansions(lexicon: Lexicon, hits: list[LexiconHit]) -> tuple[tuple[str, tuple[str, ...]], ...]:

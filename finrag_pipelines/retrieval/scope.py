@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from finrag_pipelines.catalog.access import Principal
 from finrag_pipelines.catalog.calendars import calendar_for, period_end_of, period_start_of
 from finrag_pipelines.indexing.manifest import ManifestEntry
 from finrag_pipelines.indexing.period_codes import period_code
 from finrag_pipelines.indexing.shard import RowFilter, Shard
 from finrag_pipelines.indexing.vectors import VectorFilter, name_code
-from finrag_pipelines.retrieval.catalog_view import CatalogView, known_on
+from finrag_pipelines.retrieval.catalog_view import CatalogView
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 _ANNUAL = 0
-_UNDATED = frozenset({"memo", "fund_announcement"})
+UNDATED = frozenset({"memo", "fund_announcement"})
+"""Forms whose documents belong to a day, not to a fiscal period."""
 
 
 @dataclass(frozen=True)
@@ -56,27 +56,18 @@ def scope_of(
     plan: Plan,
     shards: Sequence[Shard],
     view: CatalogView,
-    principal: Principal,
-    as_of: str | None = None,
-    excluded: frozenset[str] = frozenset(),
     sections: bool = True,
     roles: bool = True,
 ) -> Scope:
-    """Return the scope of `pair`: readable documents of its company and the plan's forms, received by `as_of`, rows
-    that report its period.
+    """Return the scope of `pair`: documents of the view of its company and the plan's forms, rows that report its
+    period.
 
     A quarter for which no document was filed is looked for in the annual report of its year as well. `sections` and
-    `roles` tell whether those of the plan apply; `excluded` are sources that are not to be read.
+    `roles` tell whether those of the plan apply.
     """
     admitted: dict[int, list[int]] = {}
     for position, shard in enumerate(shards):
-        if not principal.may_read(shard.key.labels):
-            continue
-        places = [
-            place
-            for place, entry in enumerate(shard.entries)
-            if _admits(entry, pair, plan, view, as_of) and entry.source_id not in excluded
-        ]
+        places = [place for place, entry in enumerate(shard.entries) if _admits(entry, pair, plan, view)]
         if places:
             admitted[position] = places
     entries = [shards[position].entries[place] for position, places in admitted.items() for place in places]
@@ -104,19 +95,19 @@ def scope_of(
     )
 
 
-def _admits(entry: ManifestEntry, pair: Pair, plan: Plan, view: CatalogView, as_of: str | None) -> bool:
+def _admits(entry: ManifestEntry, pair: Pair, plan: Plan, view: CatalogView) -> bool:
+    if entry.source_id not in view.source_ids:
+        return False
     if pair.company is not None and not view.concerns(entry, pair.company):
         return False
     if plan.forms and not form_matches(entry.form, plan.forms):
         return False
-    if pair.period and _told_by_date(plan) and not _dated_within(entry, pair):
-        return False
-    return known_on(entry, as_of)
+    return not (pair.period and _told_by_date(plan) and not _dated_within(entry, pair))
 
 
 def _told_by_date(plan: Plan) -> bool:
     """Tell whether a question asks for documents without a fiscal period: a period then means when they were made."""
-    return bool(plan.forms) and _UNDATED.issuperset(plan.forms)
+    return bool(plan.forms) and UNDATED.issuperset(plan.forms)
 
 
 def _dated_within(entry: ManifestEntry, pair: Pair) -> bool:

@@ -19,6 +19,7 @@ from finrag_pipelines.catalog.companies import (
 from finrag_pipelines.catalog.identity import Finding, Identity
 from finrag_pipelines.catalog.period_mentions import parse_date
 from finrag_pipelines.parsing.identity import openings
+from finrag_pipelines.parsing.identity.amendment import read_amendment
 from finrag_pipelines.parsing.identity.cover import Cover, name_in_body, read_cover
 from finrag_pipelines.parsing.identity.file_name import name_warnings
 from finrag_pipelines.parsing.identity.fiscal_label import StatedFocus, annual_report_end, fiscal_label
@@ -28,7 +29,7 @@ from finrag_pipelines.parsing.identity.refusal import refusal_reason
 from finrag_pipelines.parsing.identity.spoken_period import end_of_spoken, period_of_call, period_of_release
 from finrag_pipelines.parsing.model import Kind, Layout
 
-__all__ = ["identify", "refusal_reason"]
+__all__ = ["completed", "identify", "refusal_reason"]
 
 _OPENED_BY_TEXT = frozenset({"transcript", "press_release", "memo", "fund_announcement", "annual_report"})
 _FUND_FORMS = ("485", "497", "N-")
@@ -49,6 +50,30 @@ def identify(layout: Layout, name: str = "") -> Identity:
     _company(notes, layout)
     _period(notes, layout, dei, header)
     return _finished(notes, layout, name)
+
+
+def completed(identity: Identity, layout: Layout, fiscal_year_end: str | None = None) -> Identity:
+    """Return `identity`, with what was stated of it in place, together with what follows from that: what an amendment
+    does, and the fiscal label where only a period's end is known; `fiscal_year_end` (`0930`) is the issuer's, where it is stated."""
+    identity = replace(identity, amendment=read_amendment(layout.text, identity.form, _amendment_description(layout)))
+    periodic = is_annual(identity.form) or is_quarterly(identity.form)
+    if identity.period or not identity.period_end or not periodic:
+        return identity
+    stated = StatedFocus(year_end=fiscal_year_end)
+    day = date.fromisoformat(identity.period_end)
+    labelled = fiscal_label(layout.text, day, is_quarterly(identity.form), identity.company, stated)
+    basis = "stated period end and fiscal year end" if fiscal_year_end else "stated period end and fiscal calendar"
+    return replace(
+        identity,
+        period=labelled.label,
+        findings=(*identity.findings, Finding("period", labelled.label, basis)),
+        unknown={name: reason for name, reason in identity.unknown.items() if name != "period"},
+        warnings=(*identity.warnings, *([labelled.doubt] if labelled.doubt else [])),
+    )
+
+
+def _amendment_description(layout: Layout) -> str | None:
+    return next((fact.value for fact in layout.facts if fact.concept == "dei:AmendmentDescription"), None)
 
 
 # --- what the container says -----------------------------------------------------------------------------------------

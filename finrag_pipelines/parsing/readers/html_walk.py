@@ -17,6 +17,7 @@ from finrag_pipelines.parsing.readers.markup import HEADING_TAGS, Declared, clea
 
 MAX_SPAN = 1000
 MAX_RUN = 8_000_000  # characters in one stretch of text
+MAX_CHARACTERS = 20_000_000  # in a whole document
 _MAX_REACHING = 100  # cells of rows above that reach into a row; more is no table that anybody reads
 _CLOSED: list[str] = []  # shared by all finished blocks: a list of their own each would cost as much as their text
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -193,6 +194,7 @@ class _Walk:
         self.link: str | None = None
         self.waiting: list[str] = []
         self.breaks = 0
+        self.characters = 0
 
     def run(self, root: etree._Element) -> Stream:
         walker = etree.iterwalk(root, events=("start", "end", "comment"))
@@ -356,6 +358,11 @@ class _Walk:
                 "too_large",
                 f"One stretch of text has {len(raw):,} characters and the limit is {MAX_RUN:,}; this is no document "
                 "for reading. Give its text in paragraphs.",
+            )
+        self.characters += len(raw)
+        if self.characters > MAX_CHARACTERS:
+            raise UnreadableError(
+                "text_too_large", f"The HTML holds more than {MAX_CHARACTERS:,} characters of text; split it."
             )
         if self.look.preformatted:
             self.add_lines(clean(raw))
