@@ -69,6 +69,12 @@ def sample_documents() -> Documents:
     return Documents(sample_store())
 
 
-def ask(question: str, principal: Principal = PUBLIC_PRINCIPAL, config: AnswerConfig | None = None) -> AnswerRecord:
+def ask(
+    question: str,
+    principal: Principal = PUBLIC_PRINCIPAL,
+    config: AnswerConfig | None = None,
+    one_of_many: bool = False,
+) -> AnswerRecord:
     """Answer a question from the sample store."""
-    return answer_question(sample_index(), sample_store(), question, principal, config, None, sample_documents())
+    index, store, documents = sample_index(), sample_store(), sample_documents()
+    return answer_question(index, store, question, principal, config, None, documents, one_of_many=one_of_many)

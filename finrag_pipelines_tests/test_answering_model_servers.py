@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -240,3 +241,16 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch: p
         assert OllamaServer("small:1b", host, 5).served().digest
     with serving_routes({"/v1/models": MODELS}) as host:
         assert OpenAICompatibleServer("small", f"{host}/v1", 5).served().context == 4096
+
+
+def test_a_reply_that_breaks_costs_its_own_question_only_in_a_run_of_many() -> None:
+    protocol = OllamaProtocol(lambda body: {"text": GOOD, "done_reason": "length"})
+    with serving_ollama(protocol) as host:
+        config = AnswerConfig(generator="ollama", model="small:1b", base_url=host, timeout=5)
+        with pytest.raises(GeneratorError, match="cut after"):
+            ask(QUESTION, config=config)
+        answer = ask(QUESTION, config=config, one_of_many=True)
+        with pytest.raises(GeneratorError, match="ollama pull"):  # what would fail every question ends the run
+            ask(QUESTION, config=replace(config, model="other:7b"), one_of_many=True)
+    assert answer.refusal is not None and answer.refusal.code == "MODEL.failed"
+    assert [(gate.name, gate.passed) for gate in answer.gates if gate.made_by == "model"] == [("model", False)]

@@ -52,5 +52,9 @@ def answer_and_record(
         model=settings.model,
         base_url=settings.base_url,
     )
-    made = [answer_question(index, store, text, principal, config, settings.as_of, documents) for text in questions]
+    many = len(questions) > 1
+    made = [
+        answer_question(index, store, text, principal, config, settings.as_of, documents, one_of_many=many)
+        for text in questions
+    ]
     return write_answers(store, run_id, made)

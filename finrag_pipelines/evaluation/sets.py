@@ -27,6 +27,7 @@ REFUSAL_CODES = frozenset(
         "RETRIEVAL.below_threshold",
         "EVIDENCE.insufficient",
         "MODEL.declined",
+        "MODEL.failed",
         "CITATION.unresolved",
         "CLAIM.unsupported",
         "ACCESS.withdrawn",

@@ -17,6 +17,10 @@ LONGEST_REPLY = 1024
 SAMPLING: Mapping[str, float] = {"temperature": 0.0, "top_p": 0.9, "top_k": 40, "seed": 0}
 
 
+REPLY_FAILURES = frozenset({"timeout", "truncated_prompt", "truncated_reply", "refused", "bad_reply"})
+"""Codes of a GeneratorError that say something of one question only; the others say it of the server or the model."""
+
+
 class GeneratorError(Exception):
     """A generator could not do its work.
 
