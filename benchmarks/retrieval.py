@@ -22,15 +22,18 @@ from finrag_pipelines.catalog.access import PUBLIC, PUBLIC_PRINCIPAL
 from finrag_pipelines.catalog.catalog import source_id_for
 from finrag_pipelines.chunking.chunk import chunk
 from finrag_pipelines.chunking.files import write_fragments
+from finrag_pipelines.chunking.model import Fragment
 from finrag_pipelines.embedding import open_embedder
 from finrag_pipelines.indexing.analyzer import terms
 from finrag_pipelines.indexing.build import build_index, fragment_set_id
 from finrag_pipelines.indexing.manifest import Manifest, ManifestEntry, entry_from_json
+from finrag_pipelines.indexing.period_codes import period_code
 from finrag_pipelines.indexing.publication import publish
 from finrag_pipelines.parsing.parse import parse
 from finrag_pipelines.retrieval import bm25, priors, search
 from finrag_pipelines.retrieval.model import Candidate, Pair, Plan
 from finrag_pipelines.retrieval.question import plan_question
+from finrag_pipelines.retrieval.scope import accepted_periods
 from finrag_pipelines.retrieval.scope_words import load_scope_words
 from finrag_pipelines.retrieval.search import Index, open_index
 from finrag_pipelines.storage import Store, canonical_json, digest, sha256_bytes, write_file
@@ -144,7 +147,8 @@ def unscoped(plan: Plan) -> Plan:
 @dataclass(frozen=True)
 class Outcome:
     """Rank from 1 of the first gold page and of the last one among distinct pages, and of the right document among
-    distinct documents; None where it was not found. `wrong` counts rows of a wrong company."""
+    distinct documents; None where it was not found. `wrong` counts rows of a wrong company, and rows that report no
+    period that the question names (a quarter that only an annual report covers may stand in its year's)."""
 
     page: int | None
     all_pages: int | None
@@ -152,7 +156,9 @@ class Outcome:
     wrong: int
 
 
-def outcome(results: Sequence[Candidate], question: Question, companies: Sequence[str]) -> Outcome:
+def outcome(
+    results: Sequence[Candidate], question: Question, companies: Sequence[str], periods: Sequence[str]
+) -> Outcome:
     """Score one response."""
     pages = list(dict.fromkeys((c.fragment.content_sha256, c.fragment.page_index) for c in results))
     documents = list(dict.fromkeys(c.fragment.content_sha256 for c in results))
@@ -165,7 +171,19 @@ def outcome(results: Sequence[Candidate], question: Question, companies: Sequenc
         page=ranks[0] if ranks else None,
         all_pages=ranks[-1] if len(ranks) == len(question.pages) else None,
         document=documents.index(question.document) + 1 if question.document in documents else None,
-        wrong=sum(bool(companies) and c.fragment.company not in companies for c in results),
+        wrong=sum(
+            (bool(companies) and c.fragment.company not in companies) or not reports_any(c.fragment, periods)
+            for c in results
+        ),
+    )
+
+
+def reports_any(fragment: Fragment, periods: Sequence[str]) -> bool:
+    """Tell whether a fragment reports one of the periods, or the year of one of them; true where there are none."""
+    wanted = {code for label in periods for code in accepted_periods(label) or ()}
+    wanted |= {code // 10 * 10 for code in wanted}
+    return not periods or any(
+        period_code(label) in wanted for label in (fragment.period, *fragment.periods) if label is not None
     )
 
 
@@ -202,7 +220,8 @@ def run(
         response = index.search(question.text, k=DEPTH, mode=mode, plan=used)
         timings = response.trace.timings_ms
         times.append(sum(ms for name, ms in timings.items() if name != "embed"))
-        outcomes.append(outcome(response.results, question, plan.companies if scoped else ()))
+        named = (plan.companies, plan.periods) if scoped else ((), ())
+        outcomes.append(outcome(response.results, question, *named))
     return outcomes, times
 
 
@@ -277,7 +296,7 @@ def main() -> int:
             found = figures(outcomes)
             report[name] = {
                 **found,
-                "wrong_company_rows": sum(o.wrong for o in outcomes),
+                "wrong_rows": sum(o.wrong for o in outcomes),
                 "median_ms_without_query_embedding": float(np.median(times)),
             }
             values = "".join(f"{found[key]['value']:>8.2f}" for key in (*SHOWN, "doc_recall@5"))

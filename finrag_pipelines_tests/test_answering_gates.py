@@ -3,6 +3,7 @@
 import pytest
 
 from finrag_pipelines.answering.evidence_type import evidence_type, question_class
+from finrag_pipelines.answering.mentions import names_officer
 from finrag_pipelines_tests.answering_store import ask
 
 REFUSED = [
@@ -117,3 +118,34 @@ def test_questions_that_no_document_answers_are_refused_for_their_own_reason(que
 )
 def test_words_of_a_harmful_or_unsupported_request_do_not_refuse_a_question_about_documents(question: str) -> None:
     assert question_class(question, True) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Who is the CFO of Coca-Cola?", "Desmond Achterberg"),
+        ("Who is the chief executive officer of Coca-Cola?", "Marta Lindqvist"),
+        ("What is Progressive's book value per share?", None),  # shares and values stand there, book value does not
+    ],
+)
+def test_an_office_needs_a_name_and_a_compound_term_is_more_than_its_common_words(
+    question: str, name: str | None
+) -> None:
+    answer = ask(question)
+    if name is None:
+        assert answer.refusal is not None and answer.refusal.code == "EVIDENCE.insufficient"
+    else:
+        assert name in answer.answer
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("By: /s/ Jane Q. Example, Chief Financial Officer", True),
+        ("Anne-Marie van der Berg became CFO in May.", True),
+        ("The Chief Executive Officer and the Chief Financial Officer evaluated our disclosure controls.", False),
+        ("The CEO certified under Section 302 of the Sarbanes-Oxley Act.", False),
+    ],
+)
+def test_a_passage_names_an_officer_only_with_a_persons_name(text: str, names: bool) -> None:
+    assert names_officer(text) is names

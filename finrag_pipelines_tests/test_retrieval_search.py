@@ -13,6 +13,7 @@ import pytest
 from finrag_pipelines.catalog.access import PUBLIC_PRINCIPAL, Principal
 from finrag_pipelines.indexing.analyzer import phrases, terms
 from finrag_pipelines.indexing.build import describe_index
+from finrag_pipelines.indexing.matrices import nearest
 from finrag_pipelines.indexing.publication import current_version
 from finrag_pipelines.retrieval.bm25 import lexical_query, score_rows
 from finrag_pipelines.retrieval.fusion import interleave, near_duplicates, reciprocal_rank_fusion
@@ -225,8 +226,26 @@ def test_vectors_searched_in_memory_and_by_the_engine_give_the_same_candidates(i
         assert [c.vector_score for c in here] == pytest.approx([c.vector_score for c in there], abs=1e-6)
 
 
+@pytest.mark.parametrize("copies", [1, 30])
+def test_the_nearest_rows_are_those_of_double_precision_whatever_the_first_pass_rounds(copies: int) -> None:
+    rng = np.random.default_rng(5)
+    matrices = {position: np.repeat(rng.standard_normal((40, 24)), copies, axis=0) for position in (0, 2, 5)}
+    matrices = {p: (m / np.linalg.norm(m, axis=1)[:, None]).astype(np.float32) for p, m in matrices.items()}
+    masks = {position: rng.random(len(matrix)) < 0.7 for position, matrix in matrices.items()}
+    vector = matrices[2][3]
+    found = nearest(matrices, masks, vector, 20)
+    exact = sorted(
+        (-float((matrix[row].astype(np.float64) * vector.astype(np.float64)).sum()), position, row)
+        for position, matrix in matrices.items()
+        for row in np.flatnonzero(masks[position]).tolist()
+    )
+    tied = [one for one in exact if one[0] <= exact[19][0]][:84]
+    assert [(position, row, -similarity) for similarity, position, row in tied] == found
+    assert nearest(matrices, {p: np.zeros(len(m), bool) for p, m in matrices.items()}, vector, 20) == []
+
+
 def test_without_a_scope_each_shard_gives_its_best_rows_only(index: Index) -> None:
-    shallow = Index(index.store, index.description, EMBEDDER, shard_depth=1)
+    shallow = Index(index.store, index.description, EMBEDDER, shard_depth=1, rows_scored=1)
     found = shallow.search("commodity costs", k=50, mode="lexical").results
     assert len(found) <= len(index.readable(PUBLIC_PRINCIPAL))
     whole = {(c.fragment.fragment_id, c.lexical_score) for c in index.search("commodity costs", k=50).results}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from finrag_pipelines.answering.words import Phrases, normal, phrases
+from finrag_pipelines.answering.words import Phrases, normal, phrases, sentences, word_list
 from finrag_pipelines.catalog.calendars import FiscalCalendar, calendar_for
 from finrag_pipelines.catalog.companies import Company, load_companies, name_words
 from finrag_pipelines.catalog.period_mentions import parse_periods_in_text
@@ -28,6 +28,22 @@ _ROLE_WORDS = {
     "operator": Phrases(["operator"]),
     "investor_relations": Phrases(["investor relations"]),
 }
+
+
+_NAME = r"[A-Z][^\W\d_]+(?:['’-][^\W\d_]+)?"
+_PERSON = re.compile(rf"\b{_NAME}(?:\s[A-Z]\.)*(?:\s(?:(?:[Dd]e|[Dd]el|[Dd]er|[Dd]i|[Ll]a|[Vv]an|[Vv]on)\s)*{_NAME})+")
+_OFFICE = phrases("office_titles")
+_NO_NAME = frozenset(word_list("never_a_surname"))
+
+
+def names_officer(text: str) -> bool:
+    """Tell whether a sentence of the text holds an office and the name of a person: two words or more that are written
+    as a name, none of them a word of titles, offices or bodies."""
+    return any(
+        _OFFICE.first(normal(text[start:end])) is not None
+        and any(_NO_NAME.isdisjoint(match[0].casefold().split()) for match in _PERSON.finditer(text, start, end))
+        for start, end in sentences(text)
+    )
 
 
 def quotes_in(sentence: str) -> list[str]:

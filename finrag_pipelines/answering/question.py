@@ -180,7 +180,8 @@ def read_question(question: str, plan: Plan, section_titles: Iterable[str] = ())
     share = None if ratio else _share(folded, named)
     if share:
         kind, over_time = "ratio" if kind not in ("reason", "yes_no") else kind, over_time
-    topic = [one for one in content_stems(folded) if one not in scope and one not in _EMPTY]
+    empty = _EMPTY - _OFFICES if kind == "who" else _EMPTY  # "Who is the CFO?" asks for whom an office belongs to
+    topic = [one for one in content_stems(folded) if one not in scope and one not in empty]
     topic = [one for one in topic if not ranked or one in ranked or "-" in one or "&" in one]
     topic = [one for one in topic if not (one.isdigit() and len(one) < 3)]
     place = {one for title in section_titles for one in content_stems(title)}
@@ -208,6 +209,11 @@ def read_question(question: str, plan: Plan, section_titles: Iterable[str] = ())
     )
 
 
+def asks_office(ask: Ask) -> bool:
+    """Tell whether a question asks about an office, such as that of the chief financial officer."""
+    return bool(_OFFICES.intersection(ask.topic))
+
+
 def with_speakers(ask: Ask, speakers: Iterable[str]) -> Ask:
     """Return what is asked with the people that the question names, as far as they spoke; their names are no topic."""
     folded = f" {flat(ask.question.replace(chr(8217) + 's', '').replace(chr(39) + 's', ''))} "
@@ -227,6 +233,7 @@ def _names(speaker: str, folded: str) -> bool:
 
 
 _EMPTY = frozenset(map(stem, word_list("empty_topic_words")))
+_OFFICES = frozenset(map(stem, word_list("offices")))
 
 
 def _phrase_stems(ratio: str | None, named: tuple[str, ...]) -> set[str]:

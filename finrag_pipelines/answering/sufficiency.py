@@ -15,9 +15,19 @@ from finrag_pipelines.answering.extractive import Findings
 from finrag_pipelines.answering.gates import covers, pair_text
 from finrag_pipelines.answering.injection import is_addressed
 from finrag_pipelines.answering.measured import Measured, compute, ranked
+from finrag_pipelines.answering.mentions import names_officer
 from finrag_pipelines.answering.model import Delivered, Support
 from finrag_pipelines.answering.numbers import amounts, names_date, states_figure
-from finrag_pipelines.answering.question import VARIANT_STEMS, Ask, Measure, core, measures, measures_named, ratios
+from finrag_pipelines.answering.question import (
+    VARIANT_STEMS,
+    Ask,
+    Measure,
+    asks_office,
+    core,
+    measures,
+    measures_named,
+    ratios,
+)
 from finrag_pipelines.answering.statements import ENOUGH, StatementFinder
 from finrag_pipelines.answering.support import (
     CORRECTION,
@@ -328,6 +338,8 @@ class Evidence:
             kept = [one for one in kept if states_figure(one.quote) and _right_kind(ask, one.quote)]
         if ask.kind == "when":
             kept = [one for one in kept if one.coverage >= LEAST_COVERAGE_UNSCOPED and names_date(one.quote)]
+        if ask.kind == "who" and asks_office(ask):
+            kept = [one for one in kept if names_officer(one.quote)]
         if ask.kind == "reason":
             kept = [one for one in kept if one.reason]
         kept = _without_corrected(kept)

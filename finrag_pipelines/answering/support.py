@@ -14,6 +14,7 @@ from finrag_pipelines.answering.question import Ask, Measure, measure_phrases
 from finrag_pipelines.answering.words import Phrases, content_stems, normal, phrases, sentences, stem, word_list
 from finrag_pipelines.chunking.model import Fragment
 from finrag_pipelines.parsing.model import ElementKind
+from finrag_pipelines.retrieval.lexicon import load_lexicon
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 CAUSES = phrases("causes")
@@ -40,10 +41,12 @@ class Topic:
         self.stems = tuple(one for one in ask.topic if not {"-", "/", "."} & set(one))
         self._changes = not self.stems and ask.wants_change  # "What changed in 2023?" has no other topic
         self._synonyms = [
-            (frozenset(content_stems(hit)), [frozenset(content_stems(term)) for term in terms if content_stems(term)])
-            for hit, terms in plan.expansions
+            (frozenset(content_stems(name)), wordings)
+            for concept in map(load_lexicon().concept, dict.fromkeys(hit for hit, _ in plan.expansions))
+            if (wordings := [frozenset(content_stems(term)) for term in concept.terms if content_stems(term)])
+            for name in (concept.name, *concept.aliases)
         ]
-        known = set(self.stems)
+        self._own = known = frozenset(self.stems)
         parts = re.split(r"\bor\b", normal(ask.question))
         groups = [tuple(one for one in dict.fromkeys(content_stems(part)) if one in known) for part in parts]
         self._alternatives = [one for one in groups if one] if len([one for one in groups if one]) > 1 else []
@@ -54,18 +57,20 @@ class Topic:
         return bool(self._alternatives)
 
     def synonyms_of(self, found: frozenset[str]) -> frozenset[str]:
-        """Return the topic's stems that a text with these stems says in other words."""
+        """Return the topic's stems that a text with these stems says in other words. What a measure is computed from
+        is no other word for it."""
         hits = (hit for hit, terms in self._synonyms if any(term <= found for term in terms))
-        return frozenset(one for hit in hits for one in hit)
+        return frozenset(one for hit in hits if hit <= self._own for one in hit)
 
     def coverage(self, found: frozenset[str]) -> float:
         """Return the weighted share, 0 to 1, of the topic that a passage with these stems is about."""
         if not self.stems:
             return 0.8 if self._changes and found & _CHANGE_STEMS else 0.0
-        matched = set(self.stems) & found
-        for hit, terms in self._synonyms:
-            if any(term <= found for term in terms):
-                matched |= hit & set(self.stems)
+        matched = (set(self.stems) & found) | self.synonyms_of(found)
+        for term, _ in self._synonyms:
+            # `share` and `value` alone say nothing of book value per share.
+            if term <= self._own and not term <= matched:
+                matched -= {one for one in term if weight(one) < 1.0}
         whole = _share(matched, self.stems)
         return max([whole, *(0.9 * _share(matched, one) for one in self._alternatives)])
 

@@ -15,6 +15,7 @@ from finrag_pipelines.storage import StoreError
 
 MEMORY_BYTES = 1_000_000_000
 """How much a search may hold: 650,000 vectors of 384 dimensions."""
+_ROUNDING = 1e-4  # beyond what single precision can err by in the product of two unit vectors of 384 dimensions
 
 
 class ShardVectors:
@@ -71,23 +72,26 @@ def nearest(
     """Return (position, row, cosine similarity) of the `limit` rows nearest to `vector` among those that the masks
     keep, and of rows as near as the last of them, up to 64.
 
-    The first pass in single precision only chooses rows, whose similarities are then computed in double precision, each
-    row by itself. Neither goes through BLAS, so that bits do not depend on threads.
+    The first pass in single precision, whose last bits depend on threads, only chooses rows: all that may be among the
+    nearest, whatever its rounding. Their similarities are then computed in double precision, each row by itself and
+    without BLAS, and only those count.
     """
     positions = sorted(matrices)
     if not positions:
         return []
-    rough = np.concatenate([np.where(masks[p], np.einsum("ij,j->i", matrices[p], vector), -np.inf) for p in positions])
+    rough = np.concatenate([np.where(masks[p], matrices[p] @ vector, -np.inf) for p in positions])
     ends = np.cumsum([len(matrices[p]) for p in positions])
-    wanted = min(limit + 64, len(rough))
-    best = np.argpartition(-rough, wanted - 1)[:wanted] if wanted < len(rough) else np.arange(len(rough))
-    best = best[rough[best] > -np.inf]
-    which = np.searchsorted(ends, best, side="right")
-    found: list[tuple[int, int, float]] = []
-    exact = vector.astype(np.float64)
+    least = np.partition(rough, -limit)[-limit] - _ROUNDING if limit < len(rough) else -np.inf
+    chosen = np.flatnonzero((rough >= least) & (rough > -np.inf))
+    which = np.searchsorted(ends, chosen, side="right")
+    exact, similarities = vector.astype(np.float64), np.empty(len(chosen))
     for index in np.unique(which):
-        matrix = matrices[positions[index]]
-        rows = best[which == index] - (ends[index] - len(matrix))
-        similarities = (matrix[rows].astype(np.float64) * exact).sum(axis=1)
-        found.extend(zip([positions[index]] * len(rows), rows.tolist(), similarities.tolist(), strict=True))
-    return found
+        matrix, mine = matrices[positions[index]], which == index
+        rows = chosen[mine] - (ends[index] - len(matrix))
+        similarities[mine] = (matrix[rows].astype(np.float64) * exact).sum(axis=1)
+    best = np.lexsort((chosen, -similarities))
+    if len(best) > limit:
+        best = best[similarities[best] >= similarities[best[limit - 1]]][: limit + 64]
+    places = [positions[index] for index in which[best]]
+    rows = chosen[best] - np.array([ends[index] - len(matrices[positions[index]]) for index in which[best]], dtype=int)
+    return list(zip(places, rows.tolist(), similarities[best].tolist(), strict=True))
