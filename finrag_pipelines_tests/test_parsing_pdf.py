@@ -320,3 +320,28 @@ def test_a_sentence_set_in_bold_is_the_title_of_what_stands_below_it_also_over_t
     titles = [layout.text[e.start : e.end] for e in layout.elements if e.kind is ElementKind.TITLE]
     assert [title.split()[0] for title in titles] == ["Our", "We"]
     assert titles[1].endswith("on the web, including those who only sell our own brands.")
+
+
+def test_figures_a_little_above_their_label_are_cells_and_footnote_marks_are_not() -> None:
+    def draw(sheet: Sheet) -> None:
+        sheet.line((420, "r", "2015"), (500, "r", "2014"))
+        for label, figures, lift in (
+            ("Other assets", (("420", "2,841"), ("500", "3,381")), 0),
+            ("TOTAL ASSETS", (("420", "$ 59,268"), ("500", "$ 55,556")), 2),
+            ("Accounts payable", (("420", "16,278"), ("500", "14,172")), 0),
+        ):
+            sheet.pdf.setFont("Helvetica", 10)
+            sheet.pdf.drawString(60, sheet.y, label)
+            for x, text in figures:
+                sheet.pdf.drawRightString(float(x), sheet.y + lift, text)
+            if label == "Accounts payable":  # a mark, raised and small, right behind its figure
+                sheet.pdf.setFont("Helvetica", 6)
+                sheet.pdf.drawString(501, sheet.y + 4, "(1)")
+            sheet.y -= 12
+
+    (table,) = read_pdf(pdf_of(draw)).tables
+    assert rows_of(table) == {
+        "Other assets": ["2841", "3381"],
+        "TOTAL ASSETS": ["59268", "55556"],
+        "Accounts payable": ["16278", "14172"],
+    }

@@ -44,7 +44,7 @@ class Topic:
             (frozenset(content_stems(name)), wordings)
             for concept in map(load_lexicon().concept, dict.fromkeys(hit for hit, _ in plan.expansions))
             if (wordings := [frozenset(content_stems(term)) for term in concept.terms if content_stems(term)])
-            for name in (concept.name, *concept.aliases)
+            for name in (concept.name, *(alias for alias in concept.aliases if _is_acronym(alias, concept.name)))
         ]
         self._own = known = frozenset(self.stems)
         parts = re.split(r"\bor\b", normal(ask.question))
@@ -75,6 +75,12 @@ class Topic:
         return max([whole, *(0.9 * _share(matched, one) for one in self._alternatives)])
 
 
+def _is_acronym(alias: str, name: str) -> bool:
+    """Tell whether an alias is made of the first letters of a name. Other aliases help to find what may be about the
+    topic (`annual meeting` for votes), and say no more than that."""
+    return alias == "".join(word[0] for word in name.split())
+
+
 def _share(matched: set[str], wanted: Sequence[str]) -> float:
     return sum(weight(one) for one in wanted if one in matched) / sum(weight(one) for one in wanted)
 
@@ -101,8 +107,6 @@ def passage_supports(
         if not bears(pair, one) or one.fragment.is_pointer or _wrong_voice(ask, one):
             continue
         if ask.speakers and one.fragment.speaker not in ask.speakers:
-            continue
-        if one.fragment.representation_type == "table_text":
             continue
         found += _passages_of(ask, topic, named, pair, one, documents)
     return sorted(found, key=lambda one: (-one.score, one.delivered.position, one.start))

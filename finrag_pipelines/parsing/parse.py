@@ -9,7 +9,7 @@ from finrag_pipelines.parsing.readers.limits import Deadline
 from finrag_pipelines.storage import digest
 
 # Part of every representation's identity: raise it whenever any module of this folder reads something differently.
-PARSER = "finrag-parser/2"
+PARSER = "finrag-parser/3"
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ _MAY_BE_ODD = re.compile("[" + "".join(map(re.escape, map(chr, _ODD))) + "]")
 _UNITS = re.compile(r"\b(?:thousands|millions|billions)\b", re.IGNORECASE)
 _FIGURE = re.compile(r"\d,\d{3}|\d\.\d")
 _DIGIT = re.compile(r"\d")
+_NOTE_MARK = re.compile(r"[(\[]?(?:\w{1,2}|[*†‡§¶#]+)[)\]]?(?:,[(\[]?\w{1,2}[)\]]?)*,?|®|™|SM|TM|st|nd|rd|th", re.IGNORECASE)
 # PDFium takes the second of two overlapping f for a shadow of the first, drops it, and puts a space into the gap.
 _DROPPED_F = re.compile(
     r"\b(?:af (?=ect|iliat|ord|irm|ix|luent)|ef (?=ect|ort|icien|luent)|dif (?=er|icult|us)|suf (?=er|icien)"
@@ -307,7 +308,9 @@ class _Reader:
                 length += len(stripped) + 1
             baseline = min([word[4] for word in placed])
             raised = baseline + 0.15 * size
-            words = [Word(a, b, x0, x1, y > raised) for a, b, x0, x1, y in placed]
+            # Figures that stand a little above their label are no footnote marks.
+            marks = all(_NOTE_MARK.fullmatch(text, word[0], word[1]) for word in placed if word[4] > raised)
+            words = [Word(a, b, x0, x1, marks and y > raised) for a, b, x0, x1, y in placed]
         if _MAY_BE_ODD.search(text):
             text = text.translate(_ODD)
         return Line(text, self.page, piece.x0, piece.x1, baseline, size, piece.bold, 0.26 * size, tuple(words))
