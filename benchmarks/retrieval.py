@@ -27,7 +27,7 @@ from finrag_pipelines.embedding import open_embedder
 from finrag_pipelines.indexing.analyzer import terms
 from finrag_pipelines.indexing.build import build_index, fragment_set_id
 from finrag_pipelines.indexing.manifest import Manifest, ManifestEntry, entry_from_json
-from finrag_pipelines.indexing.period_codes import period_code
+from finrag_pipelines.indexing.period_codes import period_codes
 from finrag_pipelines.indexing.publication import publish
 from finrag_pipelines.parsing.parse import parse
 from finrag_pipelines.retrieval import bm25, priors, search
@@ -182,9 +182,7 @@ def reports_any(fragment: Fragment, periods: Sequence[str]) -> bool:
     """Tell whether a fragment reports one of the periods, or the year of one of them; true where there are none."""
     wanted = {code for label in periods for code in accepted_periods(label) or ()}
     wanted |= {code // 10 * 10 for code in wanted}
-    return not periods or any(
-        period_code(label) in wanted for label in (fragment.period, *fragment.periods) if label is not None
-    )
+    return not periods or not wanted.isdisjoint(period_codes(fragment))
 
 
 def interval(hits: Sequence[bool], rounds: int = 2000) -> tuple[float, float]:

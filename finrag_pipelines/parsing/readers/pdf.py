@@ -31,7 +31,9 @@ _MAY_BE_ODD = re.compile("[" + "".join(map(re.escape, map(chr, _ODD))) + "]")
 _UNITS = re.compile(r"\b(?:thousands|millions|billions)\b", re.IGNORECASE)
 _FIGURE = re.compile(r"\d,\d{3}|\d\.\d")
 _DIGIT = re.compile(r"\d")
-_NOTE_MARK = re.compile(r"[(\[]?(?:\w{1,2}|[*†‡§¶#]+)[)\]]?(?:,[(\[]?\w{1,2}[)\]]?)*,?|®|™|SM|TM|st|nd|rd|th", re.IGNORECASE)
+_NOTE_MARK = re.compile(
+    r"[(\[]?(?:\w{1,2}|[*†‡§¶#]+)[)\]]?(?:,[(\[]?\w{1,2}[)\]]?)*,?|®|™|SM|TM|st|nd|rd|th", re.IGNORECASE
+)
 # PDFium takes the second of two overlapping f for a shadow of the first, drops it, and puts a space into the gap.
 _DROPPED_F = re.compile(
     r"\b(?:af (?=ect|iliat|ord|irm|ix|luent)|ef (?=ect|ort|icien|luent)|dif (?=er|icult|us)|suf (?=er|icien)"
