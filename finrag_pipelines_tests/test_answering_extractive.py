@@ -1,9 +1,11 @@
 """Answers over the sample corpus: what is said is quoted, computed or refused, and always from the right document."""
 
 import json
+from typing import Any
 
 import pytest
 
+from finrag_pipelines.answering.answer import Attempt
 from finrag_pipelines.answering.documents import Documents
 from finrag_pipelines.answering.model import AnswerConfig, to_json
 from finrag_pipelines.catalog.access import Principal
@@ -118,15 +120,16 @@ def test_who_may_not_read_a_source_is_answered_as_if_it_were_not_there() -> None
 
 
 def test_access_withdrawn_while_answering_withholds_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = {"count": 0}
-    original = Documents.__init__
+    withdrawn = {"now": False}
+    original = Attempt._check
 
-    def counting(self: Documents, *arguments: object) -> None:
-        original(self, *arguments)  # type: ignore[arg-type]
-        calls["count"] += 1
+    def check_then_withdraw(self: Attempt, *arguments: Any) -> bool:
+        passed = original(self, *arguments)
+        withdrawn["now"] = True
+        return passed
 
-    monkeypatch.setattr(Documents, "__init__", counting)
-    monkeypatch.setattr(Documents, "may_read", lambda self, principal, source: calls["count"] == 0)
+    monkeypatch.setattr(Attempt, "_check", check_then_withdraw)
+    monkeypatch.setattr(Documents, "may_read", lambda self, principal, source: not withdrawn["now"])
     answer = ask("Progressive combined ratio Q3 2024")
     assert (answer.decision, answer.refusal_code) == ("refused", "SCOPE.uncovered")
     assert answer.answer == "" and answer.gates[-1].name == "disclosure"
@@ -174,3 +177,26 @@ def test_instructions_inside_a_question_or_odd_input_never_break_the_gates() -> 
     for question in odd:
         answer = ask(question, Principal("public"))
         assert answer.decision == "refused" and answer.refusal_reason
+
+
+def test_a_line_item_by_segment_is_given_for_every_part_of_the_table() -> None:
+    answer = ask("What was PepsiCo's operating profit by segment in Q1 2026?")
+    sentences = [one.sentence for one in answer.claims]
+    assert len(sentences) >= 3 and all("2026Q1" in one for one in sentences)
+    assert any("PepsiCo Foods North America" in one for one in sentences)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What was PepsiCo's goodwill impairment in Q1 2026?",  # the balance of goodwill is no impairment
+        "What percentage of Coca-Cola's revenue came from Mars in Q1 2026?",  # a sum of dollars is no percentage
+        "What was Coca-Cola's inventory turnover guidance in Q1 2026?",
+    ],
+)
+def test_the_figure_of_another_item_or_kind_is_not_given_for_the_one_asked_for(question: str) -> None:
+    answer = ask(question)
+    figures = [
+        one for one in answer.claims if "$" in one.sentence and "“" not in one.sentence and '"' not in one.sentence
+    ]
+    assert not figures, answer.answer

@@ -279,7 +279,9 @@ def _qualifiers(folded: str, ratio: str | None, named: tuple[str, ...], scope: s
     if place < 0:
         return ()
     found = [stem(one) for one in text.split() if one in _VARIANTS and f" {one} " not in f" {hit} "]
-    before = text[:place].split()
+    before, after = text[:place].split(), text[place + len(hit) + 2 :].split()
+    if after and after[0] in _ANOTHER_ITEM:  # a goodwill impairment is no goodwill
+        found.append(stem(after[0]))
     tail = before[-4:]
     place = tail.index("on") if "on" in tail else 0
     if place and tail[place - 1] in _EFFECTS and all(not (set(content_stems(one)) - scope) for one in tail[place:]):
@@ -315,6 +317,7 @@ def _direction(folded: str, ratio: str | None, named: tuple[str, ...]) -> str:
     return "" if rose == fell else "up" if rose else "down"
 
 
+_ANOTHER_ITEM = frozenset(word_list("another_item"))
 _EFFECTS = frozenset(
     ["effect", "effects", "impact", "impacts", "influence", "pressure", "headwind", "headwinds", "burden", "drag"]
 )

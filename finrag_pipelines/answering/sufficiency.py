@@ -44,7 +44,7 @@ from finrag_pipelines.answering.support import (
     unqualified,
     weight,
 )
-from finrag_pipelines.answering.words import content_stems, normal, phrases, stem
+from finrag_pipelines.answering.words import Phrases, content_stems, normal, phrases, stem
 from finrag_pipelines.chunking.model import Fragment
 from finrag_pipelines.evidence.records import Refusal
 from finrag_pipelines.retrieval.model import Pair, Plan
@@ -115,17 +115,27 @@ class Evidence:
 
     def _ranked(self, pair: Pair) -> Findings | None:
         """Return which part of a company is highest or lowest, or None where no table sets its parts side by side."""
+        if self._finder is not None and pair.company:
+            pair = Pair(pair.company, pair.period or self._finder.newest(pair.company))
+        rows = self._side_by_side(pair)
+        return Findings(pair, (ranked(self.ask, pair, rows, self.documents),)) if rows else None
+
+    def _side_by_side(self, pair: Pair) -> list[tuple[str, Support]]:
+        """Return the parts of a company that one table sets side by side, each with its row; empty where none does."""
         ask = self.ask
         if self._finder is None or not pair.company or not (ask.ratio or len(ask.measures) == 1):
-            return None
-        pair = Pair(pair.company, pair.period or self._finder.newest(pair.company))
+            return []
+        period = pair.period or self._finder.newest(pair.company) or ""
         measure = measures()[ask.measures[0]] if ask.measures else None
-        found = self._finder.find_ranking(ask, measure, pair.company or "", pair.period or "")
-        rows = [
+        return [
             (part, row_support(one.figure, self._deliver(one.fragment, pair), self.documents, one.fit, pair))
-            for part, one in found
+            for part, one in self._finder.find_ranking(ask, measure, pair.company, period)
         ]
-        return Findings(pair, (ranked(ask, pair, rows, self.documents),)) if rows else None
+
+    def _by_part(self, pair: Pair) -> tuple[Measured, ...]:
+        """Return the line item of every part that one table sets side by side; empty where none does."""
+        rows = self._side_by_side(pair) if self.ask.measures and not self._parts(pair) else []
+        return tuple(Measured((row,), what=self._unsaid(row, measures()[self.ask.measures[0]].name)) for _, row in rows)
 
     def _compared(self, pairs: Sequence[Pair]) -> list[Findings] | None:
         """Return which of several companies has more of a line item, or None where that is not asked or not stated."""
@@ -255,6 +265,8 @@ class Evidence:
 
     def _for_pair(self, pair: Pair) -> Findings:
         ask = self.ask
+        if BY_PART.first(normal(ask.question)) and (parts := self._by_part(pair)):
+            return Findings(pair, parts)
         if ask.kind in ("amount", "ratio"):
             return self._amount(pair)
         if ask.kind == "definition":
@@ -282,6 +294,8 @@ class Evidence:
         for key in self.ask.measures[:4]:
             row = self.row(key, pair, pair.period) if pair.period else self._undated(key, pair)
             part = bool(self._parts(pair))
+            if row is not None and not _row_is_of_kind(self.ask, row):
+                row = None
             if row is not None and (part or not (row.figure and unqualified(row.figure, self.ask))):
                 found.append(Measured((row,), what=self._unsaid(row, measures()[key].name) if part else ""))
             else:
@@ -292,8 +306,11 @@ class Evidence:
         found, missing = self._rows(pair)
         if found:
             return Findings(pair, tuple(found), missing=tuple(missing))
-        rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, None)
-        row = self._labelled(pair) or (rows[0] if rows else None)
+        row = self._labelled(pair)
+        row = row if row is not None and _row_is_of_kind(self.ask, row) else None
+        if row is None and not self.ask.measures:  # of a known line item only its own rows count
+            rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, None)
+            row = next((one for one in rows if _row_is_of_kind(self.ask, one)), None)
         if row is not None:
             name = measures()[self.ask.measures[0]].name if self.ask.measures else ""
             return Findings(pair, (Measured((row,), what=self._unsaid(row, name)),))
@@ -384,6 +401,21 @@ class Evidence:
         )
 
 
+def _row_is_of_kind(ask: Ask, row: Support) -> bool:
+    """Tell whether a cell is of the kind that is asked for: a percentage where one is, and for `how much` no count of
+    shares and no number without a unit."""
+    folded, figure = normal(ask.question), row.figure
+    if figure is None or ask.ratio or ask.over_time:
+        return True
+    if PERCENT.first(folded):
+        return figure.unit == "percent"
+    if ask.measures and figure.unit == "percent" and not PERCENTAGES.first(folded):
+        return False
+    if "how much" in folded and "%" not in folded:
+        return figure.unit is not None and (figure.unit != "shares" or "shares" in folded)
+    return True
+
+
 def _right_kind(ask: Ask, quote: str) -> bool:
     """Tell whether a passage has a number of the kind that is asked for: money for `how much … spend`, a count of the
     things themselves for `how many`."""
@@ -398,6 +430,9 @@ def _right_kind(ask: Ask, quote: str) -> bool:
     return True
 
 
+BY_PART = phrases("by_part")
+PERCENT = Phrases(["what percentage", "what percent", "which percentage", "what proportion", "what share of"])
+PERCENTAGES = Phrases(["percent", "percentage", "rate", "ratio", "margin", "share of", "proportion", "%"])
 COMPARATIVES = phrases("comparatives")
 MONEY = phrases("asks_money")
 CURRENCIES = frozenset(("USD", "EUR", "GBP", "CNY"))
