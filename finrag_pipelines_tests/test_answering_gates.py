@@ -3,7 +3,11 @@
 import pytest
 
 from finrag_pipelines.answering.evidence_type import evidence_type, question_class
-from finrag_pipelines.answering.mentions import names_officer
+from finrag_pipelines.answering.mentions import lists_names, names_officer
+from finrag_pipelines.answering.question import read_question
+from finrag_pipelines.answering.sufficiency import right_kind
+from finrag_pipelines.retrieval.catalog_view import CatalogView
+from finrag_pipelines.retrieval.question import plan_question
 from finrag_pipelines_tests.answering_store import ask
 
 REFUSED = [
@@ -149,3 +153,31 @@ def test_an_office_needs_a_name_and_a_compound_term_is_more_than_its_common_word
 )
 def test_a_passage_names_an_officer_only_with_a_persons_name(text: str, names: bool) -> None:
     assert names_officer(text) is names
+
+
+@pytest.mark.parametrize(
+    ("text", "lists"),
+    [
+        ("Our reportable segments are North America Retail, International, and Pet.", True),
+        ("Competitors include Adidas and Puma.", True),
+        ("The indices do not encompass all of the Company's competitors, nor all categories.", False),
+        ("We record it in selling, general and administrative expenses.", False),
+    ],
+)
+def test_a_list_of_names_sets_names_side_by_side(text: str, lists: bool) -> None:
+    assert lists_names(text) is lists
+
+
+@pytest.mark.parametrize(
+    ("quote", "counts"),
+    [
+        ("At the end of 2021, we operated 815 membership warehouses worldwide.", True),
+        ("We operated 2,794 primarily mall-based warehouses.", True),
+        ("We carry less than 4,000 active stock keeping units (SKUs) per warehouse.", False),
+        ("We spent 12 weeks in our warehouses.", False),
+    ],
+)
+def test_a_count_counts_what_stands_right_behind_it(quote: str, counts: bool) -> None:
+    view = CatalogView((), {})
+    text = "How many warehouses did Costco operate?"
+    assert right_kind(read_question(text, plan_question(text, view), []), quote) is counts

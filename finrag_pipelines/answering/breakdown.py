@@ -51,11 +51,14 @@ def part_names(figures: tuple[Figure, ...]) -> frozenset[str]:
     return frozenset(key for key in keys if _can_be_part(key))
 
 
+_HOME = frozenset({"united states", "united states of america", "u s", "us", "usa"})
+
+
 def _can_be_part(key: str) -> bool:
     found = key.split()
     if not found or len(found) > LONGEST_PART or any(map(str.isdigit, key)) or measures_named(key):
         return False
-    return any(one not in _GENERIC and stem(one) not in _EMPTY and len(one) > 1 for one in found)
+    return key in _HOME or any(one not in _GENERIC and stem(one) not in _EMPTY and len(one) > 1 for one in found)
 
 
 def parts_asked(question: str, ask: Ask, names: frozenset[str], own: frozenset[str]) -> tuple[str, ...]:
@@ -123,7 +126,7 @@ def _place_of(figure: Figure, part: str) -> str | None:
     if figure.key == part:
         return "label"
     if any(label_key(step) == part for step in figure.path):
-        return "path"
+        return None if _WHOLE.first(figure.key) else "path"  # a total below the last part is no row of that part
     column = header_key(figure.header)
     return "header" if column == part or column.endswith(f" {part}") else None
 

@@ -32,7 +32,7 @@ _ROLE_WORDS = {
 
 _NAME = r"[A-Z][^\W\d_]+(?:['’-][^\W\d_]+)?"
 _PERSON = re.compile(rf"\b{_NAME}(?:\s[A-Z]\.)*(?:\s(?:(?:[Dd]e|[Dd]el|[Dd]er|[Dd]i|[Ll]a|[Vv]an|[Vv]on)\s)*{_NAME})+")
-_OFFICE = phrases("office_titles")
+OFFICE = phrases("office_titles")
 _NO_NAME = frozenset(word_list("never_a_surname"))
 
 
@@ -40,10 +40,18 @@ def names_officer(text: str) -> bool:
     """Tell whether a sentence of the text holds an office and the name of a person: two words or more that are written
     as a name, none of them a word of titles, offices or bodies."""
     return any(
-        _OFFICE.first(normal(text[start:end])) is not None
+        OFFICE.first(normal(text[start:end])) is not None
         and any(_NO_NAME.isdisjoint(match[0].casefold().split()) for match in _PERSON.finditer(text, start, end))
         for start, end in sentences(text)
     )
+
+
+_LISTED = re.compile(rf"(?P<first>{_NAME}(?:\s{_NAME})*)(?:,\s(?:and\s)?|;\s(?:and\s)?|\sand\s)(?:the\s)?{_NAME}")
+
+
+def lists_names(text: str) -> bool:
+    """Tell whether a text sets two names at least side by side: `Pet and International`, `Adidas, Puma`."""
+    return _LISTED.search(text) is not None
 
 
 def quotes_in(sentence: str) -> list[str]:

@@ -15,7 +15,7 @@ from finrag_pipelines.answering.extractive import Findings
 from finrag_pipelines.answering.gates import covers, pair_text
 from finrag_pipelines.answering.injection import is_addressed
 from finrag_pipelines.answering.measured import Measured, compute, ranked
-from finrag_pipelines.answering.mentions import names_officer
+from finrag_pipelines.answering.mentions import OFFICE, lists_names, names_officer
 from finrag_pipelines.answering.model import Delivered, Support
 from finrag_pipelines.answering.numbers import amounts, names_date, states_figure
 from finrag_pipelines.answering.question import (
@@ -186,7 +186,8 @@ class Evidence:
         found: list[Findings] = []
         for company in dict.fromkeys(pair.company for pair in pairs):
             periods = sorted({one.period for one in pairs if one.company == company and one.period})
-            if self.ask.over_time is None and self.ask.wants_change and len(periods) > 1:
+            each = self.ask.wants_change or (self.ask.ratio and not SPANS.first(normal(self.ask.question)))
+            if self.ask.over_time is None and each and len(periods) > 1:
                 found += [self._ratio_of(Pair(company, one), [one]) for one in periods]
             else:
                 found.append(self._ratio_of(Pair(company, periods[-1] if periods else None), periods))
@@ -306,7 +307,7 @@ class Evidence:
         found, missing = self._rows(pair)
         if found:
             return Findings(pair, tuple(found), missing=tuple(missing))
-        row = self._labelled(pair)
+        row = None if self._parts(pair) else self._labelled(pair)  # the whole is no answer to what is asked of a part
         row = row if row is not None and _row_is_of_kind(self.ask, row) else None
         if row is None and not self.ask.measures:  # of a known line item only its own rows count
             rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, None)
@@ -315,6 +316,8 @@ class Evidence:
             name = measures()[self.ask.measures[0]].name if self.ask.measures else ""
             return Findings(pair, (Measured((row,), what=self._unsaid(row, name)),))
         passages = self._passages(pair, with_number=True)
+        for part in self._parts(pair):
+            passages = tuple(one for one in passages if set(content_stems(part)) <= set(content_stems(one.quote)))
         if passages:
             return Findings(pair, passages=passages[:2])
         return Findings(pair, missing=tuple(missing) or (f"{pair_text(pair)}: {self._wanted()}",))
@@ -352,7 +355,7 @@ class Evidence:
         kept = [one for one in supports if one.coverage >= least and not NOT_DISCLOSED.first(normal(one.quote))]
         kept = [one for one in kept if not is_addressed(one.delivered.fragment, one.start, one.end)]
         if with_number:
-            kept = [one for one in kept if states_figure(one.quote) and _right_kind(ask, one.quote)]
+            kept = [one for one in kept if states_figure(one.quote) and right_kind(ask, one.quote)]
         if ask.kind == "when":
             kept = [one for one in kept if one.coverage >= LEAST_COVERAGE_UNSCOPED and names_date(one.quote)]
         if ask.kind == "who" and asks_office(ask):
@@ -361,7 +364,12 @@ class Evidence:
             kept = [one for one in kept if one.reason]
         kept = _without_corrected(kept)
         if ask.superlative:  # only a passage that ranks says what is highest; others leave it to the reader
-            kept = [one for one in kept if SUPERLATIVES.first(normal(one.quote))]
+            ranks = next((group for group in SUPERLATIVE_GROUPS if group.first(normal(ask.question))), SUPERLATIVES)
+            kept = [one for one in kept if ranks.first(normal(one.quote))]
+        if OFFICE.first(normal(ask.question)) and ask.kind in ("yes_no", "what", "when"):
+            kept = [one for one in kept if OFFICE.first(normal(one.quote))]
+        if ask.kind == "list" and NAMED_THINGS.first(normal(ask.question)):
+            kept = [one for one in kept if lists_names(one.quote)]
         if ask.wants_analyst:
             return _both_voices(kept)
         return tuple(kept)
@@ -401,6 +409,10 @@ class Evidence:
         )
 
 
+# What a number counts stands right behind it: not what it is measured per, nor in what it stands.
+_BORDER = re.compile(r"[,;(:]|\b(?:per|in|at|for|with|on|from|to|by|which|that|each)\b", re.IGNORECASE)
+
+
 def _row_is_of_kind(ask: Ask, row: Support) -> bool:
     """Tell whether a cell is of the kind that is asked for: a percentage where one is, and for `how much` no count of
     shares and no number without a unit."""
@@ -416,7 +428,7 @@ def _row_is_of_kind(ask: Ask, row: Support) -> bool:
     return True
 
 
-def _right_kind(ask: Ask, quote: str) -> bool:
+def right_kind(ask: Ask, quote: str) -> bool:
     """Tell whether a passage has a number of the kind that is asked for: money for `how much … spend`, a count of the
     things themselves for `how many`."""
     folded = normal(ask.question)
@@ -425,12 +437,15 @@ def _right_kind(ask: Ask, quote: str) -> bool:
         return any(one.scaled or one.unit in CURRENCIES for one in numbers)
     counted = re.search(r"\bhow many (\w+)", folded)
     if counted and counted[1] not in ("percentage", "percent", "basis", "points", "times"):
-        near = [quote[one.end : one.end + 120] for one in numbers if one.unit is None]
+        near = [_BORDER.split(quote[one.end : one.end + 120], maxsplit=1)[0] for one in numbers if one.unit is None]
         return any(stem(counted[1]) in content_stems(after)[:8] for after in near)
     return True
 
 
 BY_PART = phrases("by_part")
+SPANS = Phrases(["average", "between", "defined", "define", "calculate", "calculated", "formula", "using"])
+NAMED_THINGS = phrases("named_things")
+SUPERLATIVE_GROUPS = (phrases("size_superlatives"), phrases("least_superlatives"))
 PERCENT = Phrases(["what percentage", "what percent", "which percentage", "what proportion", "what share of"])
 PERCENTAGES = Phrases(["percent", "percentage", "rate", "ratio", "margin", "share of", "proportion", "%"])
 COMPARATIVES = phrases("comparatives")
