@@ -86,37 +86,92 @@ def run(
         bool, typer.Option("--allow-unresolved", help="Count gold evidence that cannot be located as lost.")
     ] = False,
     ragas: Annotated[bool, typer.Option(help="Take the RAGAS measures that need no judge.")] = True,
+    judge: Annotated[
+        str,
+        typer.Option("--judge", envvar="FINRAG_JUDGE", help="Judge with ollama/MODEL or openai-compatible/MODEL."),
+    ] = "",
+    judge_url: Annotated[
+        str, typer.Option("--judge-url", envvar="FINRAG_JUDGE_URL", help="Where the judge's server is.")
+    ] = "",
+    judge_timeout: Annotated[
+        float, typer.Option("--judge-timeout", min=1, help="Seconds for one measure of one question.")
+    ] = 120.0,
     as_json: AsJson = False,
 ) -> None:
-    """Run configurations on eval sets, then write the report. Unchanged inputs are skipped, and that is said."""
-    from finrag_pipelines.embedding.opening import open_embedder
+    """Run configurations on eval sets, then write the report. Unchanged inputs are skipped, and that is said.
+
+    The runs are those of the job `evaluate`, and stand in the Dagster UI like those that were launched there.
+    """
+    from finrag_pipelines.console import Bars
+    from finrag_pipelines.defs.local import LocalRunner
     from finrag_pipelines.evaluation.configurations import read_configuration
     from finrag_pipelines.evaluation.folders import DEFAULT_CONFIGURATION, configuration_path
-    from finrag_pipelines.evaluation.report import report_of_store
-    from finrag_pipelines.evaluation.run import evaluate
-    from finrag_pipelines.evaluation.sets import read_set
+    from finrag_pipelines.evaluation.report import paths_of
+    from finrag_pipelines.evaluation.results import find_evaluation
+    from finrag_pipelines.evaluation.run import Outcome
     from finrag_pipelines.evaluation.summary import summary
 
-    store, embedder = open_store(), open_embedder()
-    configurations = [read_configuration(configuration_path(one)) for one in configs or [DEFAULT_CONFIGURATION]]
+    store = open_store()
+    configurations = configs or [DEFAULT_CONFIGURATION]
+    for name in configurations:
+        read_configuration(configuration_path(name))
+    names, skipped = _sets_to_run(store, sets, allow_unresolved)
+    runner = LocalRunner.of(store)
+    settings = {
+        "index_version": index_version,
+        "repeats": repeats,
+        "force": force,
+        "allow_unresolved": allow_unresolved,
+        "ragas": ragas,
+        "judge": judge,
+        "judge_url": judge_url,
+        "judge_timeout": judge_timeout,
+    }
     outcomes = []
-    for path in _set_paths(sets):
-        eval_set = read_set(path)
-        for configuration in configurations:
-            outcome = evaluate(
-                store, eval_set, configuration, embedder, index_version or None, repeats, force, allow_unresolved, ragas
-            )
-            outcomes.append(outcome)
-            if not as_json:
-                sys.stdout.write(f"{outcome}\n")
-                sys.stdout.write(_in_short(outcome.evaluation))
-    written = report_of_store(store)
+    for said in skipped:
+        sys.stderr.write(f"finrag: {said}\n")
+    with Bars(as_json) as bars, bars.track("evaluating", len(names) * len(configurations)) as advance:
+        for name in names:
+            for configuration in configurations:
+                done = runner.evaluate(configuration, name, settings)
+                found = find_evaluation(store, name, configuration)
+                if done.error or found is None:
+                    _stop(f"{configuration} on {name}: {done.error}")
+                outcomes.append(Outcome(found, bool(done.metadata["evaluation_results"]["skipped"])))
+                advance(f"{configuration} on {name}")
+    if error := runner.report().error:
+        _stop(error)
+    written = paths_of(store)
     if as_json:
         rows = summary([one.evaluation for one in outcomes])
         runs = [{**asdict(one.evaluation.header), "skipped": one.skipped} for one in outcomes]
-        _print_json({"runs": runs, "figures": [asdict(row) for row in rows], "report": str(written.html)})
+        report = {"runs": runs, "figures": [asdict(row) for row in rows], "report": str(written.html)}
+        _print_json({**report, "skipped_sets": list(skipped)})
+        return
+    for one in outcomes:
+        sys.stdout.write(f"{one}\n{_in_short(one.evaluation)}")
+    sys.stdout.write(f"report: {written.markdown} and {written.html}\n")
+
+
+def _sets_to_run(store: Store, sets: list[str] | None, allow_unresolved: bool) -> tuple[list[str], tuple[str, ...]]:
+    """Return the sets that were named, or all that are about this corpus and what is said of the others."""
+    from finrag_pipelines.catalog.catalog import read_catalog
+    from finrag_pipelines.evaluation.applicable import applicable
+    from finrag_pipelines.evaluation.folders import all_sets
+    from finrag_pipelines.evaluation.gold import GoldResolver, unresolved
+    from finrag_pipelines.evaluation.sets import SetError, read_set
+
+    if sets:
+        chosen, skipped = [read_set(path) for path in _set_paths(sets)], ()
     else:
-        sys.stdout.write(f"report: {written.markdown} and {written.html}\n")
+        found = applicable(all_sets(), read_catalog(store))
+        chosen, skipped = list(found.sets), found.skipped
+        if not chosen:
+            _stop(f"no eval set is about this corpus; {'; '.join(skipped)}")
+    problems = [] if allow_unresolved else [p for one in chosen for p in unresolved(one, GoldResolver(store))]
+    if problems:
+        raise SetError(problems)
+    return [one.name for one in chosen], skipped
 
 
 def _in_short(evaluation: Any) -> str:
@@ -173,9 +228,40 @@ def report(
     if written.evaluations == 0:
         _stop("nothing has been evaluated yet; run `finrag eval run`")
     if as_json:
-        _print_json({"markdown": str(written.markdown), "html": str(written.html), "parquet": str(written.parquet)})
+        _print_json({name: str(path) for name, path in asdict(written.paths).items()})
     else:
         sys.stdout.write(to_markdown(written.report))
+
+
+@app.command()
+def modes(
+    out: Annotated[Path | None, typer.Argument(help="Write the choices to this file, for FINRAG_MODES.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say which retrieval mode is worth it for which type of question, from what was evaluated in several modes."""
+    from finrag_pipelines.evaluation.modes import LEAST_QUESTIONS, NOT_SHOWN, choices_of, mode_table, modes_file
+    from finrag_pipelines.evaluation.results import current_evaluations
+    from finrag_pipelines.retrieval.modes import ModeChoices
+
+    evaluations = current_evaluations(open_store())
+    table = mode_table(evaluations)
+    if not table:
+        _stop(
+            "fewer than two modes were evaluated; run `finrag eval run --config full --config lexical --config vector`"
+        )
+    found = ModeChoices(dict(sorted(choices_of(table).items())))
+    if out is not None:
+        out.write_text(json.dumps(modes_file(table, evaluations), indent=2) + "\n", "utf-8")
+    if as_json:
+        _print_json({"choices": found.choices, "sha256": found.sha256, "table": [asdict(row) for row in table]})
+        return
+    for row in table:
+        if row.choice != NOT_SHOWN:
+            cells = ", ".join(f"{one.mode} {one.recall:.3f} in {one.median_ms:g} ms" for one in row.cells)
+            sys.stdout.write(f"{row.kind} ({row.cells[0].questions}): {row.choice}; {cells}\n")
+    small = [row.kind for row in table if row.choice == NOT_SHOWN]
+    sys.stdout.write(f"not shown, for fewer than {LEAST_QUESTIONS} questions each: {', '.join(small) or 'none'}\n")
+    sys.stdout.write(f"auto: {json.dumps(found.choices)}, hybrid for the rest (table {found.sha256[:12]})\n")
 
 
 @app.command()
@@ -186,25 +272,39 @@ def promote(
     as_json: AsJson = False,
 ) -> None:
     """Make an index version the one that answers use, unless a guarded figure falls by more than its tolerance."""
-    from finrag_pipelines.embedding.opening import open_embedder
-    from finrag_pipelines.evaluation.promotion import try_promotion
-    from finrag_pipelines.evaluation.sets import read_set
+    from finrag_pipelines.defs.local import LocalRunner
+    from finrag_pipelines.evaluation.promotion import read_verdict
+    from finrag_pipelines.indexing.publication import current_version, published_version, resolve_version
 
-    eval_sets = [read_set(path) for path in _set_paths(sets)]
-    verdict = try_promotion(open_store(), version or None, eval_sets, open_embedder(), force)
+    store = open_store()
+    candidate = resolve_version(store, version or published_version(store))
+    done = LocalRunner.of(store).promote(candidate, [path.stem for path in _set_paths(sets)] if sets else [], force)
+    verdict = read_verdict(store, candidate)
+    if verdict is None or (done.error and verdict.passed):
+        _stop(done.error or "the index version was not judged")
+    promoted = current_version(store) == candidate
     if as_json:
-        _print_json(asdict(verdict))
+        _print_json({**asdict(verdict), "promoted": promoted, "reason": verdict.reason, "run": done.run_id})
     else:
-        sys.stdout.write(f"{verdict}\n")
-    raise typer.Exit(0 if verdict.promoted else ERROR)
+        what = "answers" if promoted else "was not promoted"
+        said = [f"index {candidate[:12]} {what}: {verdict.reason}", *map(str, verdict.falls), *verdict.notes]
+        sys.stdout.write("\n  ".join(said) + "\n")
+    raise typer.Exit(0 if promoted else ERROR)
 
 
 @app.command()
-def rollback() -> None:
+def rollback(as_json: AsJson = False) -> None:
     """Make the index version answer that did before the last promotion."""
-    from finrag_pipelines.evaluation.promotion import roll_back
+    from finrag_pipelines.defs.local import LocalRunner
+    from finrag_pipelines.indexing.publication import current_version
 
-    sys.stdout.write(f"index {roll_back(open_store())[:12]} answers again\n")
+    store = open_store()
+    if error := LocalRunner.of(store).roll_back().error:
+        _stop(error)
+    version = current_version(store)
+    _print_json({"index_version": version}) if as_json else sys.stdout.write(
+        f"index {(version or '')[:12]} answers again\n"
+    )
 
 
 @app.command(name="import")

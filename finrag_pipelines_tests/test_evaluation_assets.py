@@ -1,7 +1,9 @@
 """Evaluation in Dagster: partitions, unchanged inputs skipped, events without text of documents; and the command."""
 
 import json
+import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -9,12 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from finrag_pipelines.build import build_defs
-from finrag_pipelines.defs.evaluation import RESULTS, partition_keys
+from finrag_pipelines.defs.evaluation import RESULTS, nightly_evaluation, partition_keys
+from finrag_pipelines.defs.local import instance_of
 from finrag_pipelines.defs.resources import EmbedderResource, StoreResource
 from finrag_pipelines.eval_command import app
 from finrag_pipelines.evaluation.configurations import configuration_names
 from finrag_pipelines.evaluation.results import find_evaluation
-from finrag_pipelines.evaluation.sets import read_set, set_names, write_set
+from finrag_pipelines.evaluation.sets import Gold, Question, read_set, set_names, write_set
+from finrag_pipelines.retrieval.modes import load_modes
 from finrag_pipelines.storage import Store
 from finrag_pipelines_tests.answering_store import sample_store
 
@@ -81,6 +85,9 @@ def test_the_command_validates_runs_compares_and_reports(own: Store, tmp_path: P
     assert "unchanged inputs, not run again" in say(*run)
     assert "no difference shown between full and lexical" in say("compare", "full", "lexical")
     assert "# Evaluation" in say("report")
+    modes = tmp_path / "modes.json"
+    assert "not shown, for fewer than 10 questions each: all" in say("modes", str(modes))
+    assert json.loads(modes.read_text())["choices"] == {} and load_modes(modes).choices == {}
     say("compare", "full", "vector", code=1)
     for form, name in (("trec", "trec/run.txt"), ("ragas", "ragas.jsonl"), ("parquet", "rows.parquet")):
         out = tmp_path / (name.split("/")[0] if form == "trec" else name)
@@ -91,3 +98,30 @@ def test_the_command_validates_runs_compares_and_reports(own: Store, tmp_path: P
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"id": "a"}\n')
     assert "bad.jsonl:1: field 'question' is missing" in say("validate", str(bad), code=1)
+
+
+def test_every_night_the_default_configuration_is_run_on_the_sets_that_are_about_the_corpus(own: Store) -> None:
+    resources = {"store": StoreResource(uri=str(own.root))}
+
+    def tick() -> object:
+        return nightly_evaluation(
+            dg.build_schedule_context(resources=resources, scheduled_execution_time=datetime(2026, 5, 6, 2, tzinfo=UTC))
+        )
+
+    (request,) = tick()  # type: ignore[misc]
+    assert (request.run_key, request.partition_key) == ("2026-05-06:full|access", "full|access")
+    write_set(
+        Path(os.environ["FINRAG_EVAL_SETS"]) / "access.jsonl",
+        [Question("q", "Why?", True, gold=(Gold("XYZ_10-K_FY2025", "x"),))],
+    )
+    skipped = tick()
+    assert isinstance(skipped, dg.SkipReason) and "documents that the catalog lacks" in str(skipped.skip_message)
+
+
+def test_what_the_command_runs_stands_in_the_instance_of_the_store(own: Store) -> None:
+    assert CliRunner().invoke(app, ["run", "--no-ragas"]).exit_code == 0
+    with instance_of(own) as instance:
+        for name in ("evaluation_results", "evaluation_report"):
+            event = instance.get_latest_materialization_event(dg.AssetKey(name))
+            assert event and event.asset_materialization
+        assert instance.get_materialized_partitions(dg.AssetKey("evaluation_results")) == {"full|access"}

@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from finrag_pipelines import pipeline
+from finrag_pipelines.catalog.access import PUBLIC_PRINCIPAL
 from finrag_pipelines.embedding import open_embedder
 from finrag_pipelines.evaluation.comparison import compare
 from finrag_pipelines.evaluation.configurations import Configuration, read_configuration
 from finrag_pipelines.evaluation.document import to_html, to_markdown
-from finrag_pipelines.evaluation.evidence_loss import KEPT, STAGES, Loss
+from finrag_pipelines.evaluation.evidence_loss import KEPT, STAGES, Loss, LossTracer
 from finrag_pipelines.evaluation.figures import means
 from finrag_pipelines.evaluation.gold import GoldResolver
-from finrag_pipelines.evaluation.modes import NOT_SHOWN, mode_table
-from finrag_pipelines.evaluation.report import report_of_store
+from finrag_pipelines.evaluation.modes import NOT_SHOWN, TYPE, mode_table
+from finrag_pipelines.evaluation.report import make_report, report_of_store
 from finrag_pipelines.evaluation.results import (
     Evaluation,
     QuestionRow,
@@ -27,9 +29,10 @@ from finrag_pipelines.evaluation.results import (
 )
 from finrag_pipelines.evaluation.run import Outcome, evaluate
 from finrag_pipelines.evaluation.sets import EvalSet, Gold, Question, SetError, read_set
-from finrag_pipelines.evidence import read_answer, verify
+from finrag_pipelines.evidence import AnswerRecord, read_answer, verify
+from finrag_pipelines.ingestion.receive import receive_file
 from finrag_pipelines.storage import Store
-from finrag_pipelines_tests.answering_store import sample_store
+from finrag_pipelines_tests.answering_store import ask, sample_index, sample_store
 
 ROOT = Path(__file__).resolve().parents[1]
 STOCK, THREE = "staples-03", "staples-02"
@@ -212,8 +215,10 @@ def test_the_cheapest_mode_is_chosen_only_where_the_set_shows_it(results: dict[s
         table = mode_table([_timed(one, "lexical", 5, questions), _timed(one, "hybrid", 50, questions)])
         return {row.kind: row.choice for row in table}
 
-    assert choices(12) == {"all": "lexical", "figure": "lexical"}
-    assert choices(4) == {"all": NOT_SHOWN, "figure": NOT_SHOWN}
+    kinds = ("all", "figure", f"{TYPE}{one.questions[0].question_type}")
+    assert one.questions[0].question_type == "figure"
+    assert choices(12) == dict.fromkeys(kinds, "lexical")
+    assert choices(4) == dict.fromkeys(kinds, NOT_SHOWN)
     assert mode_table([_timed(one, "hybrid", 50, 12)]) == ()
 
 
@@ -221,7 +226,7 @@ def test_the_report_says_what_was_run_and_what_is_shown(evaluated: Store, result
     written = report_of_store(evaluated)
     assert written.evaluations == len(current_evaluations(evaluated))
     markdown, html = to_markdown(written.report), to_html(written.report)
-    assert written.markdown.read_text() == markdown and written.html.read_text() == html
+    assert written.paths.markdown.read_text() == markdown and written.paths.html.read_text() == html
     for expected in ("scripted, not a model's", "no difference shown", "First evidence loss", "finrag evidence"):
         assert expected in markdown
     assert _question(results["full"], THREE).answer_id in markdown
@@ -237,3 +242,123 @@ def _rows(losses: Sequence[Loss], stage: str) -> list[Loss]:
 def test_a_cited_quote_is_no_loss(results: dict[str, Evaluation]) -> None:
     losses = results["full"].losses
     assert len(_rows(losses, KEPT)) > len(losses) / 2
+
+
+QUOTED = "Commodity costs rose 5 percent in the quarter."
+ASKED = Question(
+    "q", "What did PepsiCo say about commodity costs in Q1 2026?", True, gold=(Gold("PEP_transcript_2026Q1", QUOTED),)
+)
+
+
+def _stage(record: AnswerRecord, mode: str = "hybrid", k: int = 20, question: Question = ASKED) -> str:
+    tracer = LossTracer(sample_index(), GoldResolver(sample_store()), mode, k)
+    (loss,) = tracer.trace(question, record, PUBLIC_PRINCIPAL)
+    assert loss.answer_id == record.answer_id
+    return loss.stage
+
+
+@pytest.fixture(scope="module")
+def recorded() -> tuple[AnswerRecord, str]:
+    """The answer to ASKED, which cites the quote, and the fragment that holds it."""
+    record = ask(ASKED.question)
+    tracer = LossTracer(sample_index(), GoldResolver(sample_store()), "hybrid", 20)
+    (held,) = tracer.fragments(tracer.resolver.locate(ASKED.gold[0]))
+    return record, held.fragment_id
+
+
+def test_losses_after_the_search_are_told_apart_by_what_the_record_says(recorded: tuple[AnswerRecord, str]) -> None:
+    record, held = recorded
+    change = dataclasses.replace
+    assert _stage(record) == KEPT
+    uncited = change(record, citations=())
+    assert _stage(uncited) == "not_cited"
+    dropped = change(record.claims[0], sentence=QUOTED, verdict="dropped", reason="other number")
+    assert _stage(change(uncited, claims=(dropped,))) == "claim_dropped"
+    stop = change(record.gates[-1], name="claims", passed=False, code="CLAIM.unsupported")
+    assert _stage(change(uncited, gates=(*record.gates, stop))) == "refused_after_delivery"
+    others = tuple(one for one in record.deliveries if one.fragment_id != held)
+    assert others and _stage(change(uncited, deliveries=others)) == "not_delivered"
+    assert _stage(change(uncited, deliveries=())) == "refused_before_delivery"
+
+
+def test_losses_in_the_search_are_told_apart_by_channel(
+    recorded: tuple[AnswerRecord, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, held = recorded
+    unfound = dataclasses.replace(
+        record, citations=(), deliveries=(), candidates=tuple(c for c in record.candidates if c.fragment_id != held)
+    )
+    assert _stage(unfound, k=1) == "lost_in_fusion"
+    assert _stage(unfound, "hybrid+rerank", k=1000) == "lost_in_rerank"
+    # Nothing but the best row of a channel is looked at, which is another one for a question about something else.
+    monkeypatch.setattr("finrag_pipelines.retrieval.search.CHANNEL_DEPTH", 1)
+    elsewhere = dataclasses.replace(ASKED, question="What did PepsiCo say about its dividend in Q1 2026?")
+    stages = {mode: _stage(unfound, mode, question=elsewhere) for mode in ("lexical", "vector", "hybrid")}
+    assert stages == {"lexical": "not_in_lexical", "vector": "not_in_vector", "hybrid": "not_in_either_channel"}
+
+
+def test_losses_before_the_index_are_told_apart_by_how_far_the_source_came(evaluated: Store, tmp_path: Path) -> None:
+    notice = tmp_path / "notice.md"
+    text = "The fund changes its benchmark to a broader index."
+    notice.write_text(f"# Harbour Street Fund\n\nAnnouncement of 3 May 2023\n\n{text}\n")
+    notice.with_name("notice.md.meta.json").write_text(
+        '{"company": "HSF", "form": "fund_announcement", "filed": "2023-05-03"}'
+    )
+    name = str(receive_file(evaluated, notice).source_id)
+    asked = EvalSet("early", "x", (Question("q", "What changes?", True, gold=(Gold(name, text),)),))
+
+    def stage() -> str:
+        found = _run(evaluated, asked, _configuration("full"), allow_unresolved=True, force=True).evaluation
+        return found.losses[0].stage
+
+    assert stage() == "not_parsed"
+    pipeline.register(evaluated, name)
+    pipeline.represent(evaluated, name)
+    assert stage() == "not_in_a_fragment"
+    pipeline.fragment(evaluated, name)
+    assert stage() == "not_in_the_index"
+
+
+def test_every_stage_of_a_loss_is_reached_by_a_test() -> None:
+    text = Path(__file__).read_text("utf-8")
+    assert [stage for stage in STAGES if stage != KEPT and f'"{stage}"' not in text] == []
+
+
+def test_the_report_says_what_each_pipeline_did_and_what_each_stage_cost(
+    evaluated: Store, results: dict[str, Evaluation]
+) -> None:
+    report = make_report(list(results.values()))
+    (apart,) = [one for one in report.sections if one.title == "Where pipelines decide otherwise"]
+    (table,) = apart.tables
+    assert table.columns == ("question", "threshold_only", "deterministic_checks", "full")
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows[STOCK][0].startswith("answered, wrong: answered_unanswerable; every gate passed")
+    assert rows[STOCK][1:] == ("refused EVIDENCE_TYPE.live_market at evidence_type",) * 2
+    assert "wrong: pair_without_citation" in rows[THREE][0] and rows[THREE][0].endswith("scripted sentence")
+    assert rows[THREE][1] == "refused SCOPE.uncovered at scope"
+    assert rows[THREE][2] == "answered; every gate passed; cites KO, MDLZ, PEP"
+    (cost,) = [one for one in report.sections if one.title.startswith("Latency and cost per stage")]
+    columns = cost.tables[0].columns
+    assert columns[2:] == (
+        "retrieve",
+        "deliver",
+        "sufficiency",
+        "generate",
+        "claims",
+        "disclosure",
+        "total",
+        columns[-1],
+    )
+    full = next(row for row in cost.tables[0].rows if row[1] == "full")
+    assert all(" / " in cell for cell in full[2:-1]) and full[-1] == "–"
+
+
+def test_the_history_shows_figures_over_index_versions(results: dict[str, Evaluation]) -> None:
+    first = results["full"]
+    header = dataclasses.replace(first.header, index_version="f" * 64, key="later", evaluated_at="2999-01-01")
+    later = dataclasses.replace(first, header=header, questions=first.questions[:3])
+    (section,) = [one for one in make_report([first], [later]).sections if one.title.startswith("History")]
+    assert [row[2] for row in section.tables[0].rows] == [first.header.index_version[:12], "f" * 12]
+    assert section.plots and "score" in section.plots[0]
+    alone = make_report([first], [first])
+    assert any("One index version" in text for one in alone.sections for text in one.text)

@@ -1,16 +1,20 @@
 """Eval sets: every fault is named by file and line, gold quotes are found in stored texts, foreign sets are read."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from finrag_pipelines import pipeline
 from finrag_pipelines.evaluation.configurations import ConfigurationError, configuration_names, read_configuration
 from finrag_pipelines.evaluation.exports import indexed_fragments, relevant_fragments, write_beir
 from finrag_pipelines.evaluation.gold import LOCATED, FoldedText, GoldResolver, holding, unresolved
 from finrag_pipelines.evaluation.imports import by_file_name, import_beir, import_financebench, import_tatqa
 from finrag_pipelines.evaluation.sets import EvalSet, Gold, Question, SetError, read_set, to_json, write_set
+from finrag_pipelines.ingestion.receive import receive_file
+from finrag_pipelines.storage import Store
 from finrag_pipelines_tests.answering_store import sample_index, sample_store
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -147,6 +151,42 @@ def test_tatqa_is_read_with_the_paragraphs_and_the_table_it_relies_on(tmp_path: 
     assert [one.quote for one in found.gold] == ["Costs.", "2019\nTotal sales $1,496.5"]
     assert {one.source_id for one in found.gold} == {"MY_10-K_FY2019"}
     assert found.reference_answer == "$1,496.5 million"
+
+
+def test_the_questions_of_financebench_are_read_and_located_in_a_real_filing(
+    corpus: Path, store: Store, tmp_path: Path
+) -> None:
+    folder = corpus / "financebench"
+    receipt = receive_file(store, folder / "pdfs" / "FOOTLOCKER_2022_8K_dated-2022-05-20.pdf")
+    source_id = str(receipt.source_id)
+    pipeline.register(store, source_id)
+    pipeline.represent(store, source_id)
+    resolver = GoldResolver(store)
+    questions = import_financebench(folder / "questions.jsonl", by_file_name(resolver.catalog))
+    assert len(questions) == len((folder / "questions.jsonl").read_text("utf-8").splitlines())
+    write_set(tmp_path / "financebench.jsonl", questions)
+    assert read_set(tmp_path / "financebench.jsonl").questions == tuple(
+        replace(one, line=number) for number, one in enumerate(questions, start=1)
+    )
+    held = [gold for one in questions for gold in one.gold if gold.source_id == source_id]
+    assert held
+    for gold in held:
+        located = resolver.locate(gold)
+        assert located.status == LOCATED and located.pages == (gold.page_index,)
+
+
+def test_the_questions_of_tatqa_are_read_whole(corpus: Path, tmp_path: Path) -> None:
+    path = corpus / "qa" / "tatqa_dataset_dev.json"
+    questions = import_tatqa(path, lambda name: None)
+    assert len(questions) == sum(len(one["questions"]) for one in json.loads(path.read_text("utf-8")))
+    write_set(tmp_path / "tatqa.jsonl", questions)
+    assert len(read_set(tmp_path / "tatqa.jsonl").questions) == len(questions)
+
+
+def test_queries_without_their_passages_are_said_to_be_no_beir_folder(corpus: Path, tmp_path: Path) -> None:
+    shutil.copy(corpus / "qa" / "financerag_finqa_queries.jsonl", tmp_path / "queries.jsonl")
+    with pytest.raises(SetError, match=r"corpus\.jsonl: no such file.*queries\.jsonl, corpus\.jsonl and qrels"):
+        import_beir(tmp_path, lambda name: None)
 
 
 def test_a_beir_folder_that_was_exported_is_read_back(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from finrag_pipelines.answering.gates import (
     unknown_companies,
 )
 from finrag_pipelines.answering.generators import Generated, GenerationRequest, Generator, open_generator
-from finrag_pipelines.answering.generators.model import Prompt
+from finrag_pipelines.answering.generators.model import REPLY_FAILURES, GeneratorError, Prompt
 from finrag_pipelines.answering.generators.passages import rests_on
 from finrag_pipelines.answering.mentions import CompanyNames
 from finrag_pipelines.answering.model import ANSWERED, REFUSED, AnswerConfig, Delivered, Draft, Support
@@ -37,6 +37,7 @@ from finrag_pipelines.evidence.records import (
     Refusal,
 )
 from finrag_pipelines.retrieval.model import Candidate, Pair, SearchResponse
+from finrag_pipelines.retrieval.modes import AUTO, load_modes
 from finrag_pipelines.storage import Store, canonical_json, digest, sha256_text
 
 DETERMINISTIC = "deterministic"
@@ -91,14 +92,17 @@ def answer_question(
     as_of: str | None = None,
     documents: Documents | None = None,
     model: Generator | None = None,
+    one_of_many: bool = False,
 ) -> AnswerRecord:
     """Answer `text` for `principal` from an opened index version, or refuse with a typed reason.
 
     `as_of` is an ISO date after which nothing is known. The record is returned, not yet written; nothing may be shown
     before it was (see run.py). `model` is used instead of the generator that the configuration names. Raises
-    GeneratorError where a configured model cannot be used (with `auto`, the extractive one steps in).
+    GeneratorError where a configured model cannot be used (with `auto`, the extractive one steps in); with
+    `one_of_many` a reply that cannot be used costs this question only and is recorded as the refusal `MODEL.failed`.
     """
-    return Attempt(index, store, text, principal, config or AnswerConfig(), as_of, documents, model).run()
+    config = config or AnswerConfig()
+    return Attempt(index, store, text, principal, config, as_of, documents, model, one_of_many).run()
 
 
 class Attempt:
@@ -114,10 +118,12 @@ class Attempt:
         as_of: str | None,
         documents: Documents | None,
         model: Generator | None,
+        one_of_many: bool = False,
     ) -> None:
+        self.one_of_many = one_of_many
         self.index, self.store, self.text, self.principal = index, store, text, principal
         self.config, self.as_of = config, as_of
-        self.documents = documents or Documents(store)
+        self.documents = (documents or Documents(store)).seen_by(principal)
         self.ladder = _Ladder()
         self.watch = _Stopwatch()
         self.response: SearchResponse | None = None
@@ -195,6 +201,15 @@ class Attempt:
             return self.ladder.add("delivery", Refusal("EVIDENCE.insufficient", "No passage was found.", ("evidence",)))
         return self._deliver(results)
 
+    def _read_access(self) -> None:
+        """Read access again: what was readable when it was found may not be so any more."""
+        self.documents = Documents(self.store).seen_by(self.principal)
+
+    def _withdrawn(self, passages: Sequence[Delivered]) -> bool:
+        """Read access again and tell whether any of the passages may not be read any more."""
+        self._read_access()
+        return not all(self.documents.may_read(self.principal, one.fragment.source_id) for one in passages)
+
     def _leave_out(self, missing: Sequence[Pair]) -> None:
         """Go on without the pairs that are not covered, and say so first."""
         if missing:
@@ -203,15 +218,27 @@ class Attempt:
             self.opening.append(Draft(f"The evidence does not cover: {names}.", remark=True))
 
     def _deliver(self, results: Sequence[Candidate]) -> bool:
-        chosen = choose_deliveries(results, self.pairs, self.config.budget)
+        standing = self._standing(results)
+        chosen = choose_deliveries(standing, self.pairs, self.config.budget)
+        self._read_access()
         readable = [one for one in chosen if self.documents.may_read(self.principal, one.fragment.source_id)]
         self.delivered = [dataclasses.replace(one, position=at) for at, one in enumerate(readable, start=1)]
         missing = uncovered([one for one in self.pairs if one != Pair(None, None)], [one.fragment for one in readable])
         refusal = scope_refusal(missing) if missing or not readable else None
         tokens = sum(one.fragment.tokens for one in readable)
         detail = f"{len(readable)} fragments, {tokens} tokens of {self.config.budget}"
+        if restated := len(results) - len(standing):
+            detail += f"; {restated} restated by an amendment left out"
         self.watch.lap("deliver")
         return self.ladder.add("delivery", refusal, detail)
+
+    def _standing(self, results: Sequence[Candidate]) -> list[Candidate]:
+        """Return the candidates without those that an amendment restates which was found too: a figure that was taken
+        back must not stand in an answer beside the one in its place."""
+        assert self.response is not None
+        found = {one.fragment.source_id for one in results}
+        replaced = {original for amendment, original in self.response.trace.amendments if amendment in found}
+        return [one for one in results if not ("restated" in one.priors and one.fragment.source_id in replaced)]
 
     def _generate(self) -> bool:
         assert self.response is not None
@@ -244,7 +271,15 @@ class Attempt:
         if partly:
             self._leave_out(lacking)
             findings = [one for one in findings if one.pair not in lacking]
-        made = self._drafts(ask, findings)
+        if self._withdrawn(self.delivered):
+            return self.ladder.add("disclosure", scope_refusal(self.pairs), "access changed while answering")
+        try:
+            made = self._drafts(ask, findings)
+        except GeneratorError as error:
+            if not self.one_of_many or error.code not in REPLY_FAILURES:
+                raise
+            reason = f"The model's reply could not be used: {error}"
+            return self.ladder.add("model", Refusal("MODEL.failed", reason, ()), error.code, made_by=MODEL)
         self.watch.lap("generate")
         if made.prompt is not None:
             self.ladder.add("prompt", detail=made.account(), value=made.prompt_tokens)
@@ -312,7 +347,19 @@ class Attempt:
         if lost or not claimed:
             reason = f"The drafted sentences are not borne out by their citations: {', '.join(lost) or 'none held'}."
             refusal = Refusal("CLAIM.unsupported", reason, tuple(lost))
+        if refusal is None:
+            self.kept[:0] = [(remark, checker.check(remark)) for remark in self._restated(claimed)]
         return self.ladder.add("claims", refusal, f"{len(claimed)} supported, {len(self.dropped)} dropped")
+
+    def _restated(self, claimed: Sequence[Draft]) -> list[Draft]:
+        """Say of each amendment that is cited that it restates: the reader may know the original only."""
+        cited = {one.delivered.fragment.source_id for draft in claimed for one in draft.supports}
+        restating = {amendment for amendment, _ in self.response.trace.amendments} if self.response else set()
+        # The original is not named: whoever is shown this later may not be allowed to know of it.
+        return [
+            Draft(f"{amendment} amends the original filing and restates what is answered here.", remark=True)
+            for amendment in sorted(restating & cited)
+        ]
 
     def _answers(self, draft: Draft, finding: extractive.Findings) -> bool:
         """Tell whether a sentence answers for a pair: a model's must give what was found, not only speak of it."""
@@ -320,16 +367,12 @@ class Attempt:
 
     def _disclose(self) -> bool:
         """Re-read access at the moment of output: what was readable when it was found may not be so any more."""
-        now = Documents(self.store)
-        withdrawn = {
-            one.delivered.fragment.source_id
-            for draft, _ in self.kept
-            for one in draft.supports
-            if not now.may_read(self.principal, one.delivered.fragment.source_id)
-        }
+        # A model may have drawn on anything that it was given, whatever it cites.
+        read = self.delivered if self.prompt else [one.delivered for draft, _ in self.kept for one in draft.supports]
+        withdrawn = self._withdrawn(read)
         self.watch.lap("disclosure")
         if not withdrawn:
-            return self.ladder.add("disclosure", detail=f"policy epoch {now.policy_epoch}")
+            return self.ladder.add("disclosure")
         # Told as if the source had never been there: a principal learns nothing of what they may not see.
         return self.ladder.add("disclosure", scope_refusal(self.pairs), "access changed while answering")
 
@@ -359,6 +402,7 @@ class Attempt:
                 *question.rule_digests(),
                 rule_digest(),
                 injection.rule_digest(),
+                *((f"modes={load_modes().sha256}",) if self.config.mode == AUTO else ()),
             ),
             timings_ms=self.watch.timings(),
             question=self.text,

@@ -12,7 +12,7 @@ from finrag_pipelines.answering.documents import Documents
 from finrag_pipelines.answering.gates import scope_refusal
 from finrag_pipelines.answering.model import ANSWERED, REFUSED
 from finrag_pipelines.catalog.access import Principal
-from finrag_pipelines.evidence.records import AnswerRecord, CitationRow, ClaimRow, DisclosureRow, Refusal
+from finrag_pipelines.evidence.records import AnswerRecord, CitationRow, ClaimRow, DisclosureRow, GateRow, Refusal
 from finrag_pipelines.evidence.write import EvidenceError, read_disclosures, write_disclosure
 from finrag_pipelines.retrieval.model import Pair
 from finrag_pipelines.storage import Store
@@ -107,6 +107,11 @@ def _saw_before(store: Store, record: AnswerRecord, principal: Principal) -> boo
     return any(one.principal == principal.name and one.segments for one in earlier)
 
 
+def _without_counts(gates: tuple[GateRow, ...]) -> tuple[GateRow, ...]:
+    """Return gates without detail and value, which count what may not be seen."""
+    return tuple(dataclasses.replace(one, detail="", value=None) for one in gates)
+
+
 class _View:
     """What one principal may see of one answer, as the catalog stands at this moment."""
 
@@ -135,7 +140,13 @@ class _View:
         candidates = tuple(one for one in record.candidates if self._readable(one.source_id))
         deliveries = tuple(one for one in record.deliveries if self._readable(one.source_id))
         if record.decision == REFUSED and (self.principal.name == record.principal or self._reads_deliveries()):
-            return dataclasses.replace(record, candidates=candidates, deliveries=deliveries, claims=tuple(kept))
+            return dataclasses.replace(
+                record,
+                gates=_without_counts(record.gates),
+                candidates=candidates,
+                deliveries=deliveries,
+                claims=tuple(kept),
+            )
         if not any(one.verdict == "supported" for one in kept):
             return self._withheld(saw_before)
         numbers = {one.claim for one in kept}
@@ -148,7 +159,7 @@ class _View:
             record,
             answer="\n".join(one.sentence for one in kept if one.verdict != DROPPED),
             plan_pairs=tuple(pairs),
-            gates=tuple(dataclasses.replace(one, detail="", value=None) for one in record.gates),
+            gates=_without_counts(record.gates),
             claims=tuple(kept),
             citations=tuple(one for one in record.citations if one.claim in numbers),
             derivations=tuple(one for one in record.derivations if one.claim in numbers),

@@ -158,6 +158,10 @@ class Documents:
         self._store = store
         self.catalog = catalog if catalog is not None else read_catalog(store)
 
+    def seen_by(self, principal: Principal) -> "Documents":
+        """Return the documents as if those that a principal may not read were not there."""
+        return Documents(self._store, self.catalog.seen_by(principal))
+
     def parsed(self, representation_id: str) -> ParsedDocument:
         """Return a representation, proved by its hashes when it is first read in this process."""
         return _document(self._store, representation_id)[0]
@@ -202,9 +206,8 @@ class Documents:
         )
 
     def may_read(self, principal: Principal, source_id: str) -> bool:
-        """Tell whether the principal may read a source as the catalog stands now. An unknown source is not readable."""
-        source = self.catalog.sources.get(source_id)
-        return source is not None and principal.may_read(source.labels)
+        """Tell whether the principal may read a source as this catalog stands. An unknown source is not readable."""
+        return self.catalog.may_read(principal, source_id)
 
     @property
     def policy_epoch(self) -> int:

@@ -175,7 +175,9 @@ def read_question(question: str, plan: Plan, section_titles: Iterable[str] = ())
     reason = bool(_REASON.first(folded))
     kind = _kind(folded, first, reason, ratio, named, over_time)
     if kind == "ratio" and not ratio and over_time is None:
-        over_time = "growth"
+        # The growth of a percentage says little: the periods of a stated ratio are set side by side.
+        stated = all(key.endswith("_ratio") for key in named)
+        kind, over_time = ("amount", None) if stated else ("ratio", "growth")
     ranked = set(content_stems(plan.ranking_query))
     share = None if ratio else _share(folded, named)
     if share:
@@ -282,6 +284,9 @@ def _qualifiers(folded: str, ratio: str | None, named: tuple[str, ...], scope: s
     before, after = text[:place].split(), text[place + len(hit) + 2 :].split()
     if after and after[0] in _ANOTHER_ITEM:  # a goodwill impairment is no goodwill
         found.append(stem(after[0]))
+    if cause := _EFFECT_OF.search(" ".join(before)):  # "the effects of X on the measure": not the measure alone
+        found += [one for one in content_stems(cause[1]) if one not in scope and "-" not in one]
+        return tuple(sorted(set(found)))
     tail = before[-4:]
     place = tail.index("on") if "on" in tail else 0
     if place and tail[place - 1] in _EFFECTS and all(not (set(content_stems(one)) - scope) for one in tail[place:]):
@@ -321,6 +326,7 @@ _ANOTHER_ITEM = frozenset(word_list("another_item"))
 _EFFECTS = frozenset(
     ["effect", "effects", "impact", "impacts", "influence", "pressure", "headwind", "headwinds", "burden", "drag"]
 )
+_EFFECT_OF = re.compile(rf"\b(?:{'|'.join(sorted(_EFFECTS))}) of (.{{1,60}}) on(?: the| its| their)?$")
 
 
 _SHARE = re.compile(r"\b(?:percent|percentage|share|proportion|%)\s+of\b")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # What a model's words decide, and what deterministic code decides before and without them.
 _BY_WORDS = ("decision", "refusal_code", "refusal_reason", "missing", "answer", "claims", "citations", "derivations")
 _WITHOUT_WORDS = ("plan_pairs", "candidates", "deliveries", "prompt_sha256")
-_CIRCUMSTANCES = ("policy_epoch", "configuration", "settings", "generator", "model_digest")
+_CIRCUMSTANCES = ("index_version", "policy_epoch", "configuration", "settings", "generator", "model_digest")
 _SHOWN_ROWS = 5
 
 
@@ -104,7 +104,14 @@ def deterministic_gates(record: AnswerRecord) -> tuple[GateRow, ...]:
 
 def _without_circumstances(record: AnswerRecord) -> AnswerRecord:
     return dataclasses.replace(
-        record, policy_epoch=0, configuration="", settings="", generator="", model_digest=None, rule_digests=()
+        record,
+        index_version="",  # another one where an erasure replaced it
+        policy_epoch=0,
+        configuration="",
+        settings="",
+        generator="",
+        model_digest=None,
+        rule_digests=(),
     )
 
 

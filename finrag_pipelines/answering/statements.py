@@ -13,6 +13,7 @@ from finrag_pipelines.answering.documents import Documents, Figure
 from finrag_pipelines.answering.model import Delivered
 from finrag_pipelines.answering.question import Ask, Measure, core
 from finrag_pipelines.answering.support import CONCEPT_ONLY, label_fit, period_agrees
+from finrag_pipelines.catalog.identity import RESTATES
 from finrag_pipelines.chunking.files import read_fragments
 from finrag_pipelines.chunking.model import Fragment
 from finrag_pipelines.indexing.manifest import ManifestEntry
@@ -65,14 +66,16 @@ class StatementFinder:
         return None
 
     def _ordered(self, company: str, period: str, preferred: str | None) -> list[ManifestEntry]:
-        """Order the company's filings: the preferred period, the period itself, then later ones that look back."""
+        """Order the company's filings: the preferred period, the period itself, then later ones that look back; an
+        amendment that restates before what it restates, the newest first."""
         mine = [one for one in self._entries if one.company == company and one.period]
         wanted = [preferred, period]
 
-        def place(entry: ManifestEntry) -> tuple[int, int, str, str]:
+        def place(entry: ManifestEntry) -> tuple[int, int, str, int, str]:
             place = wanted.index(entry.period) if entry.period in wanted else 2
             annual = 0 if (entry.form or "").startswith(("10-K", "10-Q")) else 1
-            return place, annual, entry.period or "", entry.source_id
+            restated_on = int((entry.filed or "0").replace("-", "")) if entry.amendment == RESTATES else 0
+            return place, annual, entry.period or "", -restated_on, entry.source_id
 
         later = [one for one in mine if one.period in wanted or (one.period or "")[-4:] >= period[-4:]]
         return sorted(later, key=place)[:4]

@@ -134,7 +134,8 @@ class Evidence:
 
     def _by_part(self, pair: Pair) -> tuple[Measured, ...]:
         """Return the line item of every part that one table sets side by side; empty where none does."""
-        rows = self._side_by_side(pair) if self.ask.measures and not self._parts(pair) else []
+        plain = self.ask.measures and not (self.ask.over_time or self._parts(pair) or self._unmet_qualifiers(pair))
+        rows = self._side_by_side(pair) if plain else []
         return tuple(Measured((row,), what=self._unsaid(row, measures()[self.ask.measures[0]].name)) for _, row in rows)
 
     def _compared(self, pairs: Sequence[Pair]) -> list[Findings] | None:
@@ -356,6 +357,8 @@ class Evidence:
         kept = [one for one in kept if not is_addressed(one.delivered.fragment, one.start, one.end)]
         if with_number:
             kept = [one for one in kept if states_figure(one.quote) and right_kind(ask, one.quote)]
+        variants = VARIANT_STEMS.intersection(ask.qualifiers)  # the combined ratio is not the underlying one
+        kept = [one for one in kept if variants <= set(content_stems(one.quote))]
         if ask.kind == "when":
             kept = [one for one in kept if one.coverage >= LEAST_COVERAGE_UNSCOPED and names_date(one.quote)]
         if ask.kind == "who" and asks_office(ask):

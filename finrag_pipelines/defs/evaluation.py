@@ -13,20 +13,26 @@ from dagster import (
     Config,
     DataVersion,
     DataVersionsByPartition,
+    DefaultScheduleStatus,
     Failure,
     MaterializeResult,
     MetadataValue,
     MultiPartitionKey,
     MultiPartitionsDefinition,
+    RunRequest,
+    ScheduleEvaluationContext,
+    SkipReason,
     StaticPartitionsDefinition,
     asset,
     define_asset_job,
     observable_source_asset,
+    schedule,
 )
 
+from finrag_pipelines.defs import automation
 from finrag_pipelines.defs.resources import EmbedderResource, StoreResource
 from finrag_pipelines.evaluation.configurations import configuration_names
-from finrag_pipelines.evaluation.folders import configurations_folder, sets_folder
+from finrag_pipelines.evaluation.folders import DEFAULT_CONFIGURATION, configurations_folder, sets_folder
 from finrag_pipelines.evaluation.sets import set_names
 
 OWNERS = ["team:finrag"]
@@ -53,7 +59,8 @@ class EvaluationSettings(Config):
     """How sets are run. `index_version` is the one that answers use if empty; `repeats` measures determinism.
 
     Unchanged inputs are not run again unless `force`; `allow_unresolved` counts gold evidence that cannot be located as
-    lost instead of failing.
+    lost instead of failing. `judge` is a model that takes the measures which need one, as `ollama/NAME` or
+    `openai-compatible/NAME`, with its server's address and the seconds it has for one measure of one row.
     """
 
     index_version: str = ""
@@ -61,10 +68,13 @@ class EvaluationSettings(Config):
     force: bool = False
     allow_unresolved: bool = False
     ragas: bool = True
+    judge: str = ""
+    judge_url: str = ""
+    judge_timeout: float = 120.0
 
 
 @asset(
-    deps=["search_index", evaluation_sets],
+    deps=["current_index", evaluation_sets],
     partitions_def=RESULTS,
     group_name="evaluation",
     kinds={"parquet", "duckdb"},
@@ -78,8 +88,10 @@ def evaluation_results(
     context: AssetExecutionContext, config: EvaluationSettings, store: StoreResource, embedder: EmbedderResource
 ) -> Iterator[MaterializeResult | AssetCheckResult]:
     """Run the partition's configuration on the partition's set, unless a result for these inputs stands."""
+    from finrag_pipelines.answering.generators import GeneratorError
     from finrag_pipelines.evaluation.configurations import read_configuration
     from finrag_pipelines.evaluation.folders import configuration_path, set_path
+    from finrag_pipelines.evaluation.judge import JudgeSettings, open_judge
     from finrag_pipelines.evaluation.report_sections import number
     from finrag_pipelines.evaluation.run import evaluate
     from finrag_pipelines.evaluation.sets import SetError, read_set
@@ -89,6 +101,7 @@ def evaluation_results(
     key = context.partition_key
     assert isinstance(key, MultiPartitionKey)
     opened, chosen = store.open(), key.keys_by_dimension
+    asked = JudgeSettings(config.judge, config.judge_url, config.judge_timeout)
     try:
         outcome = evaluate(
             opened,
@@ -100,10 +113,13 @@ def evaluation_results(
             config.force,
             config.allow_unresolved,
             config.ragas,
+            judge=open_judge(asked) if config.judge else None,
         )
     except SetError as error:  # its message quotes the set: counted here, read in full with `finrag eval validate`
         message = f"{len(error.problems)} faults in the set or its gold evidence; `finrag eval validate` lists them"
         raise Failure(message, allow_retries=False) from None
+    except GeneratorError as error:
+        raise Failure(str(error), allow_retries=False) from None
     found = outcome.evaluation
     header = found.header
     recorded = {sealed.answer_id for sealed in read_run(opened, header.run_id)}
@@ -131,6 +147,7 @@ def evaluation_results(
             "code_version": header.code_version,
             "seed": header.seed,
             "generators": list(header.generators),
+            "judge": f"{header.judge} {header.judge_digest or ''}".strip() or "none",
             "figures": MetadataValue.json(figures),
             "losses": MetadataValue.json(losses),
         },
@@ -143,6 +160,7 @@ def evaluation_results(
     kinds={"parquet"},
     owners=OWNERS,
     code_version="1",
+    automation_condition=automation.report_follows_its_results(),
     description="Configurations side by side: decision matrix with intervals, paired comparisons, retrieval, answers, "
     "first evidence loss, modes, latency. Markdown, self-contained HTML with plots, and Parquet.",
 )
@@ -159,8 +177,8 @@ def evaluation_report(store: StoreResource) -> MaterializeResult:
         metadata={
             "evaluations": made.evaluations,
             "report": MetadataValue.md(markdown),
-            "html": MetadataValue.path(str(made.html)),
-            "parquet": MetadataValue.path(str(made.parquet)),
+            "html": MetadataValue.path(str(made.paths.html)),
+            "parquet": MetadataValue.path(str(made.paths.parquet)),
         },
     )
 
@@ -178,9 +196,6 @@ report_evaluation = define_asset_job(
     description="Put the current results of all configurations and sets side by side.",
 )
 
-EVALUATION_ASSETS = [evaluation_sets, evaluation_results, evaluation_report]
-EVALUATION_JOBS = [evaluate, report_evaluation]
-
 
 def partition_keys(configurations: Sequence[str], eval_sets: Sequence[str]) -> list[MultiPartitionKey]:
     """Return the partitions of these configurations and sets, sorted by set, then configuration."""
@@ -189,3 +204,33 @@ def partition_keys(configurations: Sequence[str], eval_sets: Sequence[str]) -> l
         for eval_set in sorted(eval_sets)
         for configuration in sorted(configurations)
     ]
+
+
+@schedule(
+    job=evaluate,
+    cron_schedule="0 2 * * *",
+    default_status=DefaultScheduleStatus.STOPPED,
+    description="Runs the default configuration every night on every eval set that is about this corpus; what has not "
+    "changed is skipped. The report follows by itself.",
+)
+def nightly_evaluation(context: ScheduleEvaluationContext, store: StoreResource) -> SkipReason | list[RunRequest]:
+    """Ask for one run for each set that applies, once a night."""
+    from finrag_pipelines.catalog.catalog import read_catalog
+    from finrag_pipelines.evaluation.applicable import applicable
+    from finrag_pipelines.evaluation.folders import all_sets
+    from finrag_pipelines.indexing.publication import current_version
+
+    opened = store.open()
+    if current_version(opened) is None:
+        return SkipReason("no index answers yet; ingest filings first")
+    found = applicable(all_sets(), read_catalog(opened))
+    if not found.sets:
+        return SkipReason("; ".join(found.skipped) or "there are no eval sets")
+    night = context.scheduled_execution_time.date().isoformat()
+    keys = partition_keys([DEFAULT_CONFIGURATION], [one.name for one in found.sets])
+    return [RunRequest(run_key=f"{night}:{key}", partition_key=key) for key in keys]
+
+
+EVALUATION_ASSETS = [evaluation_sets, evaluation_results, evaluation_report]
+EVALUATION_JOBS = [evaluate, report_evaluation]
+EVALUATION_SCHEDULES = [nightly_evaluation]

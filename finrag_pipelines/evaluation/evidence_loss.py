@@ -124,7 +124,8 @@ class LossTracer:
         indexed = [(f, shard) for f in held for shard in self.index.shards if shard.row_of(f.fragment_id) is not None]
         if not indexed:
             return "not_in_the_index"
-        readable = [f for f, shard in indexed if principal.may_read(shard.key.labels)]
+        open_sources = self.index.catalog_view(principal).source_ids
+        readable = [f for f, _ in indexed if f.source_id in open_sources]
         if not readable:
             return "hidden_by_access"
         known = [f for f in readable if not (as_of and f.filed and f.filed > as_of)]
@@ -198,7 +199,7 @@ class LossTracer:
         """Tell whether a pair's scope has the fragment; a section or role that nothing has is given up as in search."""
         view = self.index.catalog_view(principal, as_of)
         for sections, roles in ((True, True), (True, False), (False, True), (False, False)):
-            scope = scope_of(pair, plan, self.index.shards, view, principal, as_of, frozenset(), sections, roles)
+            scope = scope_of(pair, plan, self.index.shards, view, sections, roles)
             masks = {at: self.index.shards[at].mask(rows) for at, rows in scope.shards.items()}
             if not any(mask.any() for mask in masks.values()):
                 continue

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 SCORED = "scored"
 NAN = "nan"
 TIMED_OUT = "timed_out"
+UNPARSED = "unparsed"
 FAILED = "failed"
 ABSENT = "not_installed"
 REFUSED = "refused"
-STATUSES = (SCORED, NAN, TIMED_OUT, FAILED, ABSENT, REFUSED)
+MILLISECONDS, PROMPT_TOKENS = "ms_", "tokens_prompt"
+"""Names of figures of cost: milliseconds as `ms_<stage>`, and tokens of a prompt as the model's server counts them."""
+STATUSES = (SCORED, NAN, TIMED_OUT, UNPARSED, FAILED, ABSENT, REFUSED)
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Mean:
     failed: int = 0
     not_installed: int = 0
     refused: int = 0
+    unparsed: int = 0
 
 
 def scored(question_id: str, name: str, value: float) -> Figure:
@@ -65,4 +69,5 @@ def _mean(name: str, rows: Sequence[Figure]) -> Mean:
         counts[FAILED],
         counts[ABSENT],
         counts[REFUSED],
+        counts[UNPARSED],
     )

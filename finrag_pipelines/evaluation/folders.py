@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 
 from finrag_pipelines.evaluation.configurations import configuration_names
-from finrag_pipelines.evaluation.sets import set_names
+from finrag_pipelines.evaluation.sets import EvalSet, read_set, set_names
 from finrag_pipelines.storage import project_root
 
 DEFAULT_CONFIGURATION = "full"
+_GUARDS = "guards.toml"
 
 
 def sets_folder() -> Path:
@@ -18,6 +19,18 @@ def sets_folder() -> Path:
 def configurations_folder() -> Path:
     """Return the folder of configurations: FINRAG_EVAL_CONFIGS, or `eval_configs` in the project."""
     return Path(os.environ.get("FINRAG_EVAL_CONFIGS") or project_root() / "eval_configs")
+
+
+def guards_path() -> Path:
+    """Return the file of guards: `guards.toml` in the folder of eval sets, or the one of the package."""
+    own = sets_folder() / _GUARDS
+    return own if own.exists() else Path(__file__).with_name(_GUARDS)
+
+
+def all_sets() -> list[EvalSet]:
+    """Read every eval set, sorted by name. Raises SetError for one that is not as documented."""
+    folder = sets_folder()
+    return [read_set(folder / f"{name}.jsonl") for name in set_names(folder)]
 
 
 def set_path(name: str) -> Path:

@@ -78,9 +78,13 @@ def import_tatqa(path: Path, source_of: SourceOf) -> tuple[Question, ...]:
 
 def import_beir(folder: Path, source_of: SourceOf, split: str = "test") -> tuple[Question, ...]:
     """Read a BEIR folder: `queries.jsonl`, `corpus.jsonl`, `qrels/<split>.tsv`; the relevant passages are the gold."""
+    path = folder / "qrels" / f"{split}.tsv"
+    for one in (folder / "queries.jsonl", folder / "corpus.jsonl", path):
+        if not one.is_file():
+            parts = f"queries.jsonl, corpus.jsonl and qrels/{split}.tsv"
+            raise SetError([f"{one.name}: no such file in {folder}; a BEIR folder has {parts}"])
     passages = {str(row["_id"]): row for _, row in _json_lines(folder / "corpus.jsonl")}
     relevant: dict[str, list[str]] = {}
-    path = folder / "qrels" / f"{split}.tsv"
     for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
         fields = line.split("\t")
         if number == 1 and not fields[-1].isdigit():

@@ -5,16 +5,19 @@ A mode is chosen only where the set is large enough to show that nothing is lost
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from finrag_pipelines.evaluation.paired import paired_difference
 from finrag_pipelines.evaluation.results import Evaluation
+from finrag_pipelines.retrieval.modes import AUTO, DEFAULT_MODE
 
 FIGURE = "fragment_recall@10"
 LEAST_QUESTIONS = 10
 TOLERANCE = 0.05
 """How much mean recall may be lost at most, at the lower end of the interval."""
 NOT_SHOWN = "not shown"
-ALL = "all"
+ALL, TYPE = "all", "type: "
+"""Kinds of question: all, those of a tag, and those of a type as mode `auto` tells them apart."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,8 @@ def mode_table(evaluations: Sequence[Evaluation], figure: str = FIGURE) -> tuple
     for one in evaluations:
         reranked = one.header.mode == "hybrid+rerank" and bool(one.header.notes)
         if (
-            one.header.pipeline == "full"
+            one.header.mode != AUTO
+            and one.header.pipeline == "full"
             and not reranked
             and all(g.startswith("extractive") for g in one.header.generators)
         ):
@@ -59,6 +63,31 @@ def mode_table(evaluations: Sequence[Evaluation], figure: str = FIGURE) -> tuple
         return ()
     kinds = sorted({kind for one in measured.values() for kind in one.kinds if kind != ALL})
     return tuple(_row(kind, measured) for kind in (ALL, *kinds))
+
+
+def choices_of(table: Sequence[ModeRow]) -> dict[str, str]:
+    """Return the mode of each question type for which the table shows one, for the data file of mode `auto`."""
+    return {
+        row.kind.removeprefix(TYPE): row.choice
+        for row in table
+        if row.kind.startswith(TYPE) and row.choice not in (NOT_SHOWN, DEFAULT_MODE)
+    }
+
+
+def modes_file(table: Sequence[ModeRow], evaluations: Sequence[Evaluation]) -> dict[str, Any]:
+    """Return the content of the data file of mode `auto`: the choices, and what they were measured on."""
+    return {
+        "choices": dict(sorted(choices_of(table).items())),
+        "measured": {
+            row.kind.removeprefix(TYPE): {
+                one.mode: {"recall@10": one.recall, "median_ms": one.median_ms, "questions": one.questions}
+                for one in row.cells
+            }
+            for row in table
+            if row.kind.startswith(TYPE)
+        },
+        "sets": sorted({one.header.set_name for one in evaluations}),
+    }
 
 
 def _measured(evaluations: Sequence[Evaluation], figure: str) -> _Measured:
@@ -72,7 +101,7 @@ def _measured(evaluations: Sequence[Evaluation], figure: str) -> _Measured:
             key = name, row.question_id
             if key in found.recall and row.retrieve_ms is not None:
                 found.milliseconds[key] = row.retrieve_ms
-                for kind in (ALL, *row.tags):
+                for kind in (ALL, *row.tags, *([f"{TYPE}{row.question_type}"] if row.question_type else [])):
                     found.kinds.setdefault(kind, set()).add(key)
     return found
 

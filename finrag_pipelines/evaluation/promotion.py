@@ -1,59 +1,37 @@
 """May an index version answer? Its guarded figures are held against those of the version that answers now.
 
-A fall beyond a figure's tolerance stops the promotion and names the stage to look at.
+A fall beyond a figure's tolerance stops the promotion and names the stage to look at. Nothing is promoted here.
 """
 
-from collections.abc import Sequence
+import dataclasses
+import json
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from finrag_pipelines.evaluation.configurations import Configuration, read_configuration
-from finrag_pipelines.evaluation.figures import means
-from finrag_pipelines.evaluation.folders import DEFAULT_CONFIGURATION, configuration_path
+from finrag_pipelines.evaluation.folders import DEFAULT_CONFIGURATION, configuration_path, guards_path
+from finrag_pipelines.evaluation.guards import LOST_BEFORE, Guard, guarded_figures, read_guards
 from finrag_pipelines.evaluation.results import Evaluation
 from finrag_pipelines.evaluation.results import history as evaluations_of
 from finrag_pipelines.evaluation.run import evaluate
-from finrag_pipelines.evaluation.sets import EvalSet
-from finrag_pipelines.evaluation.summary import matrix_of
-from finrag_pipelines.indexing.publication import (
-    CURRENT,
-    current_version,
-    history,
-    promote,
-    published_version,
-    resolve_version,
-)
-from finrag_pipelines.storage import Store, StoreError
+from finrag_pipelines.evaluation.sets import EvalSet, Question
+from finrag_pipelines.indexing.build import describe_index
+from finrag_pipelines.indexing.manifest import ManifestEntry
+from finrag_pipelines.indexing.publication import CURRENT, PUBLISHED, current_version, history, published_version
+from finrag_pipelines.indexing.shard import Shard
+from finrag_pipelines.storage import Store, StoreError, canonical_json, write_file
 
 if TYPE_CHECKING:
     from finrag_pipelines.embedding.model import Embedder
 
-
-@dataclass(frozen=True)
-class Guard:
-    """A figure that must not fall by more than `tolerance`, and the stage that a fall points to."""
-
-    figure: str
-    stage: str
-    tolerance: float
-
-
-GUARDS = (
-    Guard("gold_in_index", "ingestion, parsing or chunking: gold evidence is not in the index", 0.0),
-    Guard("gold_in_scope", "parsing: sections, speakers or periods hide gold evidence from the scope", 0.02),
-    Guard("vector_recall@10", "embedding: the vector channel ranks gold evidence lower", 0.05),
-    Guard("lexical_recall@10", "indexing: the lexical channel ranks gold evidence lower", 0.05),
-    Guard("fragment_recall@10", "retrieval: gold evidence is found later", 0.05),
-    Guard("answerable_accepted", "answering: questions are refused that were answered", 0.05),
-    Guard("unanswerable_refused", "answering: questions are answered that were refused", 0.0),
-)
-"""In the order of the stages: the first fall is nearest to the cause."""
-_NOT_INDEXED = ("not_ingested", "not_parsed", "not_in_a_fragment", "not_in_the_index")
+FOLDER = "promotions"
+_SPECS = ("", "minilm", "hashing")
 
 
 @dataclass(frozen=True)
 class Fall:
-    """A guarded figure that fell too far on a set."""
+    """A guarded figure that fell too far on a set, and the questions that are decided or found otherwise now."""
 
     set_name: str
     figure: str
@@ -61,113 +39,226 @@ class Fall:
     before: float
     after: float
     tolerance: float
+    questions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """One line for people."""
+        named = f"; look at {', '.join(self.questions)}" if self.questions else ""
         return (
             f"{self.set_name}: {self.figure} fell from {self.before:.3f} to {self.after:.3f}, more than "
-            f"{self.tolerance:g} ({self.stage})"
+            f"{self.tolerance:g} ({self.stage}){named}"
         )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of an attempt to promote a version. `previous` is the version that answered before, if any."""
+    """Whether a version may answer in the place of `previous`, the one that answers (None: none does yet).
+
+    `compared` are the sets whose guarded figures were compared, `notes` say what was not compared and why.
+    """
 
     index_version: str
     previous: str | None
-    promoted: bool
+    compared: tuple[str, ...] = ()
     falls: tuple[Fall, ...] = ()
-    reason: str = ""
+    notes: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        """Lines for people."""
-        what = "answers now" if self.promoted else "was not promoted"
-        first = f"index {self.index_version[:12]} {what}" + (f": {self.reason}" if self.reason else "")
-        return "\n".join([first, *map(str, self.falls)])
+    @property
+    def passed(self) -> bool:
+        """Tell whether no guarded figure fell too far."""
+        return not self.falls
 
-
-def guarded_figures(evaluation: Evaluation) -> dict[str, float]:
-    """Return the guarded figures of an evaluation by name; one that it does not have is left out."""
-    matrix, losses = matrix_of(evaluation), evaluation.losses
-    found = {one.name: one.value for one in means(evaluation.figures)}
-    found["answerable_accepted"] = matrix.accepted.share
-    found["unanswerable_refused"] = matrix.refused.share
-    if losses:
-        found["gold_in_index"] = sum(one.stage not in _NOT_INDEXED for one in losses) / len(losses)
-        found["gold_in_scope"] = sum(one.stage != "hidden_by_scope" for one in losses) / len(losses)
-    return {one.figure: value for one in GUARDS if (value := found.get(one.figure)) is not None}
+    @property
+    def reason(self) -> str:
+        """Why it may answer or may not, in a sentence without an end."""
+        if self.falls:
+            return f"{len(self.falls)} guarded figure(s) fell on {', '.join(sorted({f.set_name for f in self.falls}))}"
+        if self.previous in (None, self.index_version):
+            return "there is no other version to compare it with"
+        if not self.compared:
+            return "nothing is guarded: no eval set was compared"
+        return f"no guarded figure fell on {', '.join(self.compared)}"
 
 
-def falls(before: Evaluation, after: Evaluation) -> tuple[Fall, ...]:
+def judge(
+    store: Store,
+    candidate: str,
+    eval_sets: Sequence[EvalSet],
+    embedder: "Embedder",
+    configuration: Configuration | None = None,
+    guards: tuple[Guard, ...] | None = None,
+    notes: Sequence[str] = (),
+) -> Verdict:
+    """Evaluate an index version on the sets, compare it with the version that answers, and keep the verdict.
+
+    The version that answers is held to its newest evaluations on the same sets; where there are none, they are made,
+    with the model it was built with if that is at hand. Questions whose documents changed between the two versions
+    are left out of the comparison, and said: their gold evidence is about other bytes.
+    """
+    previous = current_version(store)
+    if previous is None or previous == candidate:
+        return read_verdict(store, candidate) or _kept(store, Verdict(candidate, previous))
+    configuration = configuration or read_configuration(configuration_path(DEFAULT_CONFIGURATION))
+    guards = read_guards(guards_path()) if guards is None else guards
+    entries = _entries(store, previous), _entries(store, candidate)
+    found: list[Fall] = []
+    said, compared = list(notes), []
+    for eval_set in eval_sets:
+        before = _standing(store, eval_set, configuration, previous, embedder)
+        if before is None:
+            said.append(f"{eval_set.name}: the model of index {previous[:12]} is not at hand, so nothing is compared")
+            continue
+        after = evaluate(
+            store, eval_set, configuration, embedder, candidate, allow_unresolved=True, with_ragas=False, current=False
+        ).evaluation
+        apart = {one.id for one in eval_set.questions if _is_about_other_bytes(one, *entries)}
+        if apart:
+            said.append(
+                f"{eval_set.name}: {len(apart)} question(s) left out, their documents changed: {_listed(sorted(apart))}"
+            )
+        if len(apart) == len(eval_set.questions):
+            continue
+        compared.append(eval_set.name)
+        found += falls(_without(before, apart), _without(after, apart), guards)
+    return _kept(store, Verdict(candidate, previous, tuple(compared), tuple(found), tuple(said)))
+
+
+def falls(before: Evaluation, after: Evaluation, guards: tuple[Guard, ...]) -> tuple[Fall, ...]:
     """Return the guarded figures that fell by more than their tolerance, in the order of the guards."""
-    first, second = guarded_figures(before), guarded_figures(after)
-    name = after.header.set_name
+    first, second = guarded_figures(before, guards), guarded_figures(after, guards)
     return tuple(
-        Fall(name, one.figure, one.stage, first[one.figure], second[one.figure], one.tolerance)
-        for one in GUARDS
+        Fall(
+            after.header.set_name,
+            one.figure,
+            one.stage,
+            first[one.figure],
+            second[one.figure],
+            one.tolerance,
+            _changed(before, after, one.figure),
+        )
+        for one in guards
         if one.figure in first
         and one.figure in second
         and first[one.figure] - second[one.figure] > one.tolerance + 1e-9
     )
 
 
-def try_promotion(
-    store: Store,
-    version: str | None,
-    eval_sets: Sequence[EvalSet],
-    embedder: "Embedder | None",
-    force: bool = False,
-    configuration: Configuration | None = None,
-) -> Verdict:
-    """Evaluate a version (the newest published one if None) on the sets, and make it answer unless a figure falls.
+def _changed(before: Evaluation, after: Evaluation, figure: str) -> tuple[str, ...]:
+    """Return the questions that a fall comes from: lower in the figure, lost at another stage, or decided otherwise."""
 
-    It is held against the newest evaluations of the version that answers now on the same sets; where there are none,
-    they are made if that version can be searched with `embedder`. Raises StoreError where nothing is published.
-    """
-    candidate = resolve_version(store, version or published_version(store))
-    previous = current_version(store)
-    if previous == candidate:
-        return Verdict(candidate, previous, True, reason="it did already")
-    configuration = configuration or read_configuration(configuration_path(DEFAULT_CONFIGURATION))
-    found: list[Fall] = []
-    uncompared = []
-    for eval_set in eval_sets:
-        before = _standing(store, eval_set, configuration, previous, embedder)
-        after = evaluate(store, eval_set, configuration, embedder, candidate, allow_unresolved=True, with_ragas=False)
-        if before is None:
-            uncompared.append(eval_set.name)
-        else:
-            found += falls(before, after.evaluation)
-    reason = f"no earlier figures on {', '.join(uncompared)}" if uncompared else ""
-    if found and not force:
-        return Verdict(candidate, previous, False, tuple(found), reason or "guarded figures fell")
-    promote(store, candidate)
-    return Verdict(candidate, previous, True, tuple(found), "forced" if found else reason)
+    def values(one: Evaluation) -> dict[str, float]:
+        found = {row.question_id: row.value for row in one.figures if row.name == figure and row.value is not None}
+        if found:
+            return found
+        if figure in LOST_BEFORE:
+            for row in one.losses:
+                found[row.question_id] = found.get(row.question_id, 0) + (row.stage not in LOST_BEFORE[figure])
+            return found
+        return {row.question_id: float(row.as_decision.right) for row in one.questions}
+
+    first, second = values(before), values(after)
+    return tuple(sorted(name for name in first if second.get(name, 0.0) < first[name]))
+
+
+def _without(evaluation: Evaluation, apart: Collection[str]) -> Evaluation:
+    if not apart:
+        return evaluation
+    return dataclasses.replace(
+        evaluation,
+        questions=tuple(one for one in evaluation.questions if one.question_id not in apart),
+        figures=tuple(one for one in evaluation.figures if one.question_id not in apart),
+        losses=tuple(one for one in evaluation.losses if one.question_id not in apart),
+    )
+
+
+def _entries(store: Store, version: str) -> dict[str, ManifestEntry]:
+    shards = [Shard(store.path("lexical", name), name) for _, name in describe_index(store, version).shards]
+    return {entry.source_id: entry for shard in shards for entry in shard.entries}
+
+
+def _is_about_other_bytes(
+    question: Question, before: dict[str, ManifestEntry], after: dict[str, ManifestEntry]
+) -> bool:
+    """Tell whether a source of its gold evidence has other bytes, or, for an unanswerable one, whether a company that
+    it asks about has gained documents and may have made it answerable."""
+    for gold in question.gold:
+        first, second = before.get(gold.source_id), after.get(gold.source_id)
+        if first and second and first.content_sha256 != second.content_sha256:
+            return True
+    asked = {company for company, _ in question.pairs if company}
+    gained = {one.company for name, one in after.items() if name not in before}
+    return not question.answerable and bool(asked & gained)
 
 
 def _standing(
-    store: Store, eval_set: EvalSet, configuration: Configuration, version: str | None, embedder: "Embedder | None"
+    store: Store, eval_set: EvalSet, configuration: Configuration, version: str, embedder: "Embedder"
 ) -> Evaluation | None:
-    if version is None:
-        return None
     for one in reversed(evaluations_of(store, eval_set.name, configuration.name)):
         header = one.header
         same = header.set_sha256 == eval_set.sha256 and header.configuration_sha256 == configuration.sha256
         if header.index_version == version and same:
             return one
-    try:
-        made = evaluate(store, eval_set, configuration, embedder, version, allow_unresolved=True, with_ragas=False)
-    except StoreError:  # built with a model that is not at hand
+    fitting = _embedder_of(describe_index(store, version).model_digest, embedder)
+    if fitting is None:
         return None
-    return made.evaluation
+    return evaluate(
+        store, eval_set, configuration, fitting, version, allow_unresolved=True, with_ragas=False, current=False
+    ).evaluation
 
 
-def roll_back(store: Store) -> str:
-    """Make the version answer that did before the last movement; return it. Raises StoreError where there was none."""
+def _embedder_of(model_digest: str, given: "Embedder") -> "Embedder | None":
+    """Return the embedder of a model: the given one, or one of those that need no configuration."""
+    from finrag_pipelines.embedding.model import EmbeddingError
+    from finrag_pipelines.embedding.opening import open_embedder
+
+    if given.model_digest == model_digest:
+        return given
+    for spec in _SPECS:
+        try:
+            found = open_embedder(spec or None)
+        except EmbeddingError:
+            continue
+        if found.model_digest == model_digest:
+            return found
+    return None
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _kept(store: Store, verdict: Verdict) -> Verdict:
+    write_file(store.path(FOLDER, f"{verdict.index_version}.json"), canonical_json(dataclasses.asdict(verdict)))
+    return verdict
+
+
+def read_verdict(store: Store, version: str) -> Verdict | None:
+    """Return the newest verdict on a version, or None where it was never judged."""
+    try:
+        row = json.loads(store.path(FOLDER, f"{version}.json").read_bytes())
+    except FileNotFoundError:
+        return None
+    fallen = tuple(Fall(**{**one, "questions": tuple(one["questions"])}) for one in row["falls"])
+    return Verdict(row["index_version"], row["previous"], tuple(row["compared"]), fallen, tuple(row["notes"]))
+
+
+def awaits_promotion(store: Store) -> bool:
+    """Tell whether the published version has not been decided on: it does not answer, was not stopped, and nobody went
+    back from it."""
+    published, current = published_version(store), current_version(store)
+    if published is None or published == current:
+        return False
+    moves = [one for one in history(store) if one.index_version == published]
+    since = max((one.sequence for one in moves if one.pointer == PUBLISHED), default=0)
+    if any(one.pointer == CURRENT and one.sequence > since for one in moves):
+        return False
+    verdict = read_verdict(store, published)
+    return verdict is None or verdict.previous != current or verdict.passed
+
+
+def before_the_last_move(store: Store) -> str:
+    """Return the version that answered before the last movement. Raises StoreError where there was none."""
     moves = [one for one in history(store) if one.pointer == CURRENT and one.previous]
     if not moves:
         raise StoreError(f"no index answered before the present one in {store.root}; there is nothing to go back to")
-    previous = str(moves[-1].previous)
-    promote(store, previous)
-    return previous
+    return str(moves[-1].previous)

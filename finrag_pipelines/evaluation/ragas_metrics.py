@@ -1,15 +1,19 @@
-"""RAGAS measures that need no judge, one sample at a time under a time limit; what fails costs its own rows only.
+"""RAGAS measures, one sample at a time under a time limit; what fails costs its own rows only.
 
-ragas is imported here and nowhere else, when a measure is taken. Its telemetry is switched off before that.
+ragas is imported here and in judge.py, when a measure is taken. Its telemetry is switched off before that.
 """
 
 import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from finrag_pipelines.evaluation.figures import ABSENT, FAILED, REFUSED, TIMED_OUT, Figure, scored
+from finrag_pipelines.evaluation.figures import ABSENT, REFUSED, TIMED_OUT, Figure, scored
+from finrag_pipelines.evaluation.judge import JUDGED, Judge, judged_metrics, status_of
+
+if TYPE_CHECKING:
+    from finrag_pipelines.embedding.model import Embedder
 
 NON_LLM = (
     "ragas_id_context_precision",
@@ -20,6 +24,8 @@ NON_LLM = (
     "ragas_rouge_l",
 )
 TIMEOUT = 30.0
+GIVE_UP = 5
+"""After so many rows in a row without a reply the rest are not asked for: a judge that hangs must not cost hours."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,14 @@ def open_metrics(names: Sequence[str] = NON_LLM) -> dict[str, Any]:
     return found
 
 
+def judged(samples: Sequence[Sample], judge: Judge, embedder: "Embedder") -> list[Figure]:
+    """Return the measures that `judge` takes of every sample; a refusal is counted as left out and costs no call."""
+    if not any(one.answered for one in samples):
+        return [Figure(one.question_id, name, None, REFUSED) for one in samples for name in JUDGED]
+    quiet()
+    return score(samples, judged_metrics(judge, embedder), judge.settings.timeout)
+
+
 def score(samples: Sequence[Sample], metrics: dict[str, Any] | None = None, timeout: float = TIMEOUT) -> list[Figure]:
     """Return every measure of every sample. A refusal has no answer to be measured, and is counted as left out."""
     if not any(one.answered for one in samples):
@@ -76,7 +90,18 @@ def score(samples: Sequence[Sample], metrics: dict[str, Any] | None = None, time
 
 
 async def _all(samples: Sequence[Sample], metrics: dict[str, Any], timeout: float) -> list[Figure]:
-    return [await _one(one, name, metric, timeout) for one in samples for name, metric in metrics.items()]
+    found: list[Figure] = []
+    silent = 0
+    for one in samples:
+        for name, metric in metrics.items():
+            if silent >= GIVE_UP and one.answered:
+                found.append(Figure(one.question_id, name, None, TIMED_OUT, f"not asked after {GIVE_UP} without reply"))
+                continue
+            made = await _one(one, name, metric, timeout)
+            found.append(made)
+            if made.status != REFUSED:
+                silent = silent + 1 if made.status == TIMED_OUT else 0
+    return found
 
 
 async def _one(sample: Sample, name: str, metric: Any, timeout: float) -> Figure:
@@ -99,7 +124,7 @@ async def _one(sample: Sample, name: str, metric: Any, timeout: float) -> Figure
         value = await asyncio.wait_for(metric.single_turn_ascore(row), timeout)
         return scored(sample.question_id, name, float(value))
     except TimeoutError:
-        return Figure(sample.question_id, name, None, TIMED_OUT, f"took more than {timeout:.0f} s")
+        return Figure(sample.question_id, name, None, TIMED_OUT, f"took more than {timeout:g} s")
     except Exception as error:  # measures of somebody else's may raise anything; the other rows must be scored
         # The type alone: messages of validators repeat their input, and a result must not keep text of documents.
-        return Figure(sample.question_id, name, None, FAILED, type(error).__name__)
+        return Figure(sample.question_id, name, None, status_of(error), getattr(error, "code", type(error).__name__))

@@ -22,6 +22,7 @@ def make_report(
     made = [
         sections.what_was_run_section(ordered),
         sections.decisions_section(by_set, costs or Costs()),
+        sections.pipelines_section(by_set),
         sections.comparisons_section(by_set),
         sections.kinds_section(by_set),
         sections.retrieval_section(by_set),
@@ -33,27 +34,30 @@ def make_report(
         sections.history_section([*past, *ordered]),
         sections.questions_section(ordered),
     ]
-    return Report("Evaluation", tuple(made))
+    return Report("Evaluation", tuple(one for one in made if one.title))
 
 
-def write_report(store: Store, report: Report, rows: Sequence[SummaryRow]) -> tuple[Path, Path, Path]:
-    """Write the report as Markdown, HTML and Parquet into the store; return the three paths."""
-    paths = tuple(store.path(FOLDER, f"report.{ending}") for ending in ("md", "html", "parquet"))
-    write_file(paths[0], to_markdown(report).encode())
-    write_file(paths[1], to_html(report).encode())
-    write_file(paths[2], to_parquet(rows, SummaryRow))
-    return paths[0], paths[1], paths[2]
+@dataclass(frozen=True)
+class ReportPaths:
+    """Where the report of a store lies, whether it was written or not."""
+
+    markdown: Path
+    html: Path
+    parquet: Path
+
+
+def paths_of(store: Store) -> ReportPaths:
+    """Return where the report of a store lies."""
+    return ReportPaths(*(store.path(FOLDER, f"report.{ending}") for ending in ("md", "html", "parquet")))
 
 
 @dataclass(frozen=True)
 class WrittenReport:
-    """A report and where it was written."""
+    """A report, over how many evaluations it is, and where it was written."""
 
     report: Report
     evaluations: int
-    markdown: Path
-    html: Path
-    parquet: Path
+    paths: ReportPaths
 
 
 def report_of_store(store: Store, costs: Costs | None = None) -> WrittenReport:
@@ -61,4 +65,8 @@ def report_of_store(store: Store, costs: Costs | None = None) -> WrittenReport:
     current = current_evaluations(store)
     past = [old for one in current for old in history(store, one.header.set_name, one.header.configuration)]
     report = make_report(current, past, costs)
-    return WrittenReport(report, len(current), *write_report(store, report, summary(current, costs)))
+    paths = paths_of(store)
+    write_file(paths.markdown, to_markdown(report).encode())
+    write_file(paths.html, to_html(report).encode())
+    write_file(paths.parquet, to_parquet(summary(current, costs), SummaryRow))
+    return WrittenReport(report, len(current), paths)

@@ -6,15 +6,16 @@ from itertools import groupby
 from finrag_pipelines.evaluation.comparison import compare
 from finrag_pipelines.evaluation.document import Section, Table
 from finrag_pipelines.evaluation.evidence_loss import KEPT, STAGES, Loss
-from finrag_pipelines.evaluation.figures import Mean, means
+from finrag_pipelines.evaluation.figures import MILLISECONDS, PROMPT_TOKENS, Mean, means
 from finrag_pipelines.evaluation.matrix import Costs, Interval, Matrix, wilson
 from finrag_pipelines.evaluation.modes import LEAST_QUESTIONS, NOT_SHOWN, mode_table
 from finrag_pipelines.evaluation.plots import Bar, Line, interval_plot, line_plot, matrix_plot, waterfall_plot
-from finrag_pipelines.evaluation.results import Evaluation
+from finrag_pipelines.evaluation.results import Evaluation, QuestionRow
 from finrag_pipelines.evaluation.retrieval_metrics import CUTS
 from finrag_pipelines.evaluation.summary import intervals_of, matrix_of
 
 REFERENCE = "full"
+STAGE_ORDER = ("retrieve", "deliver", "sufficiency", "generate", "claims", "disclosure", "total")
 NOTHING = "–"
 LEAST_OF_A_KIND = 3
 """Kinds with fewer questions are left out of the table by kind: their intervals say nothing."""
@@ -31,6 +32,13 @@ def what_was_run_section(ordered: Sequence[Evaluation]) -> Section:
         for one in ordered
     ]  # fmt: skip
     notes = sorted({f"{one.name}: {note}" for one in ordered for note in one.header.notes})
+    notes += sorted(
+        {
+            f"{one.name}: judged by {one.header.judge}, digest {one.header.judge_digest or 'not told by its server'}."
+            for one in ordered
+            if one.header.judge
+        }
+    )
     scripted = sorted(
         {one.header.configuration for one in ordered if any("scripted" in g for g in one.header.generators)}
     )
@@ -163,7 +171,7 @@ def measures_section(by_set: Sequence[tuple[str, list[Evaluation]]]) -> Section:
         listed = []
         for one in rows:
             for mean in means(one.figures):
-                if not mean.name.startswith(("document_", "page_", "fragment_")):
+                if not mean.name.startswith(("document_", "page_", "fragment_", MILLISECONDS, PROMPT_TOKENS)):
                     listed.append(
                         (one.header.configuration, mean.name, number(mean.value), str(mean.scored), left_out(mean))
                     )
@@ -183,6 +191,7 @@ def left_out(mean: Mean) -> str:
         ("refused", mean.refused),
         ("NaN", mean.nan),
         ("timed out", mean.timed_out),
+        ("in another form", mean.unparsed),
         ("failed", mean.failed),
         ("not installed", mean.not_installed),
     )
@@ -261,20 +270,71 @@ def modes_section(ordered: Sequence[Evaluation]) -> Section:
 
 
 def latency_section(ordered: Sequence[Evaluation]) -> Section:
-    """Return retrieval and total times."""
+    """Return milliseconds by stage, and the tokens that models read."""
+    stages = sorted(
+        {
+            one.name.removeprefix(MILLISECONDS)
+            for e in ordered
+            for one in e.figures
+            if one.name.startswith(MILLISECONDS)
+        },
+        key=lambda name: (STAGE_ORDER.index(name) if name in STAGE_ORDER else len(STAGE_ORDER), name),
+    )
     rows = []
     for one in ordered:
-        total = sorted(row.total_ms for row in one.questions if row.total_ms is not None)
-        retrieve = sorted(row.retrieve_ms for row in one.questions if row.retrieve_ms is not None)
-        rows.append((one.header.set_name, one.header.configuration, *_spread(retrieve), *_spread(total)))
-    columns = ("set", "configuration", "retrieve median", "retrieve 95 %", "total median", "total 95 %")
-    return Section("Latency in milliseconds", (), (Table(columns, tuple(rows)),))
+        values: dict[str, list[float]] = {}
+        for figure in one.figures:
+            if figure.value is not None:
+                values.setdefault(figure.name, []).append(figure.value)
+        cells = [_spread(values.get(f"{MILLISECONDS}{stage}", [])) for stage in stages]
+        tokens = values.get(PROMPT_TOKENS, [])
+        read = f"{sum(tokens):.0f} in {len(tokens)}" if tokens else NOTHING
+        rows.append((one.header.set_name, one.header.configuration, *cells, read))
+    text = (
+        "Median and, behind the bar, 95 % of the questions that came so far. A dash: no question came to that stage. "
+        "Tokens are those that a model's server counted in its prompts; without a model an answer costs none.",
+    )
+    columns = ("set", "configuration", *stages, "tokens read, in prompts")
+    return Section("Latency and cost per stage, in milliseconds", text, (Table(columns, tuple(rows)),))
 
 
-def _spread(values: Sequence[float]) -> tuple[str, str]:
-    if not values:
-        return NOTHING, NOTHING
-    return f"{values[len(values) // 2]:.0f}", f"{values[min(len(values) - 1, int(0.95 * len(values)))]:.0f}"
+def _spread(values: Sequence[float]) -> str:
+    ordered = sorted(values)
+    if not ordered:
+        return NOTHING
+    return f"{ordered[len(ordered) // 2]:.1f} / {ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]:.1f}"
+
+
+def pipelines_section(by_set: Sequence[tuple[str, list[Evaluation]]]) -> Section:
+    """Return the questions that pipelines decide otherwise, with what each did."""
+    tables = []
+    for name, rows in by_set:
+        by_pipeline = {one.header.pipeline: one for one in reversed(rows) if one.header.pipeline != "full"}
+        whole = next((one for one in rows if one.header.configuration == REFERENCE), None)
+        if not by_pipeline or whole is None:
+            continue
+        columns = [*(by_pipeline[one] for one in sorted(by_pipeline, reverse=True)), whole]
+        decided = [{row.question_id: row for row in one.questions} for one in columns]
+        listed = []
+        for question_id in decided[0]:
+            cells = [one[question_id] for one in decided if question_id in one]
+            if len({(one.decision, one.code, bool(one.wrong)) for one in cells}) > 1:
+                listed.append((question_id, *map(_what_was_done, cells)))
+        if listed:
+            tables.append(Table(("question", *(one.header.configuration for one in columns)), tuple(listed), name))
+    text = (
+        "What a threshold on a topical score lets through, what checks in front of it refuse, and what scope repair "
+        "answers. A scripted sentence is no model's: one is a known fabrication, the others open the first passage.",
+    )
+    return Section("Where pipelines decide otherwise", text, tuple(tables)) if tables else Section("", ())
+
+
+def _what_was_done(row: QuestionRow) -> str:
+    if row.decision != "answered":
+        return f"refused {row.code} at {row.gate}"
+    said = [f"answered, wrong: {row.wrong}" if row.wrong else "answered", "every gate passed"]
+    said.append(f"cites {', '.join(row.cited) or 'no company'}")
+    return "; ".join([*said, *(["scripted sentence"] if row.generator.startswith("scripted") else [])])
 
 
 def determinism_section(ordered: Sequence[Evaluation]) -> Section:
@@ -310,25 +370,24 @@ def history_section(evaluations: Iterable[Evaluation]) -> Section:
         lines: dict[str, list[tuple[float, float]]] = {}
         for at, one in enumerate(listed):
             found = {mean.name: mean.value for mean in means(one.figures)}
-            accepted, recall = matrix_of(one).accepted.share, found.get("fragment_recall@10")
-            for label, value in (("answerable accepted", accepted), ("fragment recall@10", recall)):
+            matrix = matrix_of(one)
+            values = {
+                "answerable accepted": matrix.accepted.share,
+                "unanswerable refused": matrix.refused.share,
+                "fragment recall@10": found.get("fragment_recall@10"),
+                "score": matrix.score,
+            }
+            for label, value in values.items():
                 if value is not None:
                     lines.setdefault(label, []).append((float(at), value))
-            rows.append(
-                (
-                    set_name,
-                    name,
-                    one.header.index_version[:12],
-                    one.header.evaluated_at,
-                    number(accepted),
-                    number(recall),
-                )
-            )
+            cells = map(number, values.values())
+            rows.append((set_name, name, one.header.index_version[:12], one.header.evaluated_at, *cells))
         ticks = [(float(at), one.header.index_version[:6]) for at, one in enumerate(listed)]
         plots.append(line_plot(f"{name} on {set_name}", [Line(k, tuple(v)) for k, v in lines.items()], ticks))
     if not rows:
         return Section("History over index versions", ("One index version has been evaluated so far.",))
-    columns = ("set", "configuration", "index", "evaluated", "answerable accepted", "fragment recall@10")
+    shown = ("answerable accepted", "unanswerable refused", "fragment recall@10", "score")
+    columns = ("set", "configuration", "index", "evaluated", *shown)
     return Section("History over index versions", (), (Table(columns, tuple(rows)),), tuple(plots))
 
 

@@ -28,7 +28,7 @@ class Header:
     """What was run: everything that the figures depend on, by hash, and the run of evidence that they are read from.
 
     `code_version` is a hash over the sources of the stages. `generators` are the names that the records bear.
-    `evaluated_at` is UTC and no part of the key.
+    `evaluated_at` is UTC and no part of the key. `judge` names the model that judged, with the digest of its weights.
     """
 
     set_name: str
@@ -47,6 +47,8 @@ class Header:
     evaluated_at: str
     generators: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    judge: str = ""
+    judge_digest: str | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class QuestionRow:
     """One question as it was decided. Times in milliseconds; `flips` counts repeats that decided otherwise.
 
     `differing` counts repeats whose record differs in anything but identities and times. `wrong` says why an answer
-    does not hold, empty where nothing was found against it; `gate` is the one that refused.
+    does not hold, empty where nothing was found against it; `gate` is the one that refused; `cited` are the companies
+    of its citations, sorted; `question_type` is what mode `auto` goes by.
     """
 
     question_id: str
@@ -80,6 +83,8 @@ class QuestionRow:
     total_ms: float | None
     flips: int = 0
     differing: int = 0
+    cited: tuple[str, ...] = ()
+    question_type: str = ""
 
     @property
     def as_decision(self) -> Decision:
@@ -114,8 +119,8 @@ def folder_of(store: Store, set_name: str, configuration: str) -> Path:
     return store.path(FOLDER, set_name, configuration)
 
 
-def write_evaluation(store: Store, evaluation: Evaluation) -> Path:
-    """Keep an evaluation and make it the current one of its set and configuration; return its folder."""
+def write_evaluation(store: Store, evaluation: Evaluation, current: bool = True) -> Path:
+    """Keep an evaluation and return its folder; with `current`, reports show it for its set and configuration."""
     header = evaluation.header
     above = folder_of(store, header.set_name, header.configuration)
     folder = above / header.key[:16]
@@ -123,8 +128,15 @@ def write_evaluation(store: Store, evaluation: Evaluation) -> Path:
     write_file(folder / "figures.parquet", to_parquet(evaluation.figures, Figure))
     write_file(folder / "losses.parquet", to_parquet(evaluation.losses, Loss))
     write_file(folder / "run.json", canonical_json(dataclasses.asdict(header)))
-    write_file(above / "CURRENT", header.key[:16].encode())
+    if current:
+        make_current(store, evaluation)
     return folder
+
+
+def make_current(store: Store, evaluation: Evaluation) -> None:
+    """Make an evaluation that was kept the one that reports show for its set and configuration."""
+    header = evaluation.header
+    write_file(folder_of(store, header.set_name, header.configuration) / "CURRENT", header.key[:16].encode())
 
 
 def read_evaluation(folder: Path) -> Evaluation:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +21,15 @@ from finrag_pipelines.evaluation.answer_metrics import citation_score, numeric_m
 from finrag_pipelines.evaluation.baselines import baseline_answer, unscoped_plan
 from finrag_pipelines.evaluation.configurations import Configuration
 from finrag_pipelines.evaluation.evidence_loss import LossTracer
-from finrag_pipelines.evaluation.figures import REFUSED, Figure, scored
+from finrag_pipelines.evaluation.figures import MILLISECONDS, PROMPT_TOKENS, REFUSED, Figure, scored
 from finrag_pipelines.evaluation.gold import LOCATED, GoldResolver, LocatedGold, unresolved
+from finrag_pipelines.evaluation.judge import Judge
 from finrag_pipelines.evaluation.results import (
     Evaluation,
     Header,
     QuestionRow,
     find_evaluation,
+    make_current,
     write_evaluation,
 )
 from finrag_pipelines.evaluation.retrieval_metrics import CUTS, distinct, ndcg_at, recall_at, reciprocal_rank
@@ -37,6 +39,8 @@ from finrag_pipelines.evidence.records import AnswerRecord, CandidateRow, canoni
 from finrag_pipelines.evidence.write import run_path, write_answers
 from finrag_pipelines.indexing.publication import resolve_version
 from finrag_pipelines.retrieval.model import Pair
+from finrag_pipelines.retrieval.modes import AUTO, load_modes, question_type
+from finrag_pipelines.retrieval.question import plan_question
 from finrag_pipelines.retrieval.rerank import CrossEncoderReranker
 from finrag_pipelines.retrieval.search import Index, open_index
 from finrag_pipelines.storage import Store, digest, sha256_bytes
@@ -85,18 +89,28 @@ def evaluate(
     allow_unresolved: bool = False,
     with_ragas: bool = True,
     progress: Callable[[str], None] | None = None,
+    current: bool = True,
+    judge: Judge | None = None,
 ) -> Outcome:
     """Answer a set with a configuration and measure it; unchanged inputs are not run again unless `force`.
 
     Answers leave evidence records like any other answer. `repeats` answers everything so many times and counts what
-    changed. Raises SetError for gold evidence that cannot be located, unless `allow_unresolved` counts it as lost.
+    changed. With `current`, reports show it. Raises SetError for gold evidence that cannot be located, unless
+    `allow_unresolved` counts it as lost. `judge` takes the measures that need one.
     """
     version = resolve_version(store, index_version)
     catalog = read_catalog(store)
     rules = rules_digest(catalog)
-    key = digest([RULES, eval_set.sha256, configuration.sha256, code_version(), version, rules, repeats, with_ragas])
+    chosen = [load_modes().sha256] if configuration.answer.mode == AUTO else []
+    key = digest(
+        [RULES, eval_set.sha256, configuration.sha256, code_version(), version, rules, repeats, with_ragas]
+        + chosen
+        + ([judge.name, judge.digest, judge.settings.timeout] if judge else [])
+    )
     standing = None if force else find_evaluation(store, eval_set.name, configuration.name, key)
     if standing is not None:
+        if current:
+            make_current(store, standing)
         return Outcome(standing, True)
     resolver = GoldResolver(store, catalog)
     problems = unresolved(eval_set, resolver)
@@ -136,9 +150,13 @@ def evaluate(
         evaluated_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         generators=tuple(sorted({one.generator for one in records if one.generator})),
         notes=(*_lost(eval_set, resolver), *_notes(mode, reranker)),
+        judge=judge.name if judge else "",
+        judge_digest=judge.digest if judge else None,
     )
-    evaluation = _measure(header, eval_set, records, runs[1:], index, resolver, principals, configuration, with_ragas)
-    write_evaluation(store, evaluation)
+    evaluation = _measure(
+        header, eval_set, records, runs[1:], index, resolver, principals, configuration, with_ragas, judge
+    )
+    write_evaluation(store, evaluation, current)
     return Outcome(evaluation, False)
 
 
@@ -207,6 +225,7 @@ def _measure(
     principals: dict[str, Principal],
     configuration: Configuration,
     with_ragas: bool,
+    judge: Judge | None,
 ) -> Evaluation:
     tracer = LossTracer(index, resolver, header.mode, configuration.answer.k)
     rows, figures, losses, samples = [], [], [], []
@@ -216,6 +235,9 @@ def _measure(
         held = [tuple(f.fragment_id for f in one) for one in holding]
         cut = _fragments(index, record)
         row = question_row(question, record, cut)
+        view = index.catalog_view(principals[question.principal], question.as_of)
+        day = date.fromisoformat(question.as_of) if question.as_of else None
+        row = dataclasses.replace(row, question_type=question_type(plan_question(question.question, view, day)))
         again = [run[at] for run in repeats]
         rows.append(
             dataclasses.replace(
@@ -226,11 +248,14 @@ def _measure(
         )
         figures += retrieval_figures(question, record, located, held, cut)
         figures += answer_figures(question, record, located, cut)
+        figures += cost_figures(question, record)
         plan = None if header.pipeline == "full" else unscoped_plan(question.question)
         losses += tracer.trace(question, record, principals[question.principal], plan)
         samples.append(_sample(question, record, [f for one in holding for f in one], cut))
     if with_ragas:
         figures += ragas_metrics.score([one for one in samples if one.gold_ids])
+    if judge is not None:
+        figures += ragas_metrics.judged(samples, judge, index.embedder)
     return Evaluation(header, tuple(rows), tuple(figures), tuple(losses))
 
 
@@ -277,6 +302,7 @@ def question_row(question: Question, record: AnswerRecord, cut: dict[str, Fragme
         gold=len(question.gold),
         retrieve_ms=timings.get("retrieve"),
         total_ms=timings.get("total"),
+        cited=tuple(sorted({one.company for one in record.citations if one.company})),
     )
 
 
@@ -328,7 +354,8 @@ def retrieval_figures(
 def _channel_figures(
     question_id: str, rows: Sequence[CandidateRow], relevant: set[str], searched: bool
 ) -> list[Figure]:
-    """Return, for each channel that returned anything, the share of gold fragments that it ranked among its best 10.
+    """Return, for each channel that returned anything, the share of gold fragments that it ranked among its best 10,
+    and the reciprocal of the best rank that it gave one.
 
     Read from the candidates of the record: a fragment that fusion dropped counts as missed by both.
     """
@@ -336,8 +363,10 @@ def _channel_figures(
     for name in ("lexical", "vector"):
         rank_of = {one.fragment_id: getattr(one, f"{name}_rank") for one in rows}
         if any(rank_of.values()):
-            hits = sum((rank_of.get(one) or 11) <= 10 for one in relevant)
-            found.append(_or_refused(question_id, f"{name}_recall@10", hits / max(1, len(relevant)), searched))
+            ranks = [rank for one in relevant if (rank := rank_of.get(one))]
+            recall = sum(rank <= 10 for rank in ranks) / max(1, len(relevant))
+            found.append(_or_refused(question_id, f"{name}_recall@10", recall, searched))
+            found.append(_or_refused(question_id, f"{name}_mrr", 1 / min(ranks) if ranks else 0.0, searched))
     return found
 
 
@@ -367,6 +396,13 @@ def answer_figures(
     if question.answerable and numbers is not None:
         found.append(_or_refused(question.id, "numeric_match", numbers, answered))
     return found
+
+
+def cost_figures(question: Question, record: AnswerRecord) -> list[Figure]:
+    """Return the milliseconds of each stage that a question came to, and the tokens of a model's prompt."""
+    found = [scored(question.id, f"{MILLISECONDS}{name}", value) for name, value in record.timings_ms]
+    tokens = [one.value for one in record.gates if one.name == "prompt" and one.value is not None]
+    return found + [scored(question.id, PROMPT_TOKENS, value) for value in tokens]
 
 
 def _sample(

@@ -35,7 +35,7 @@ def summary(evaluations: Sequence[Evaluation], costs: Costs | None = None) -> tu
             rows.append(SummaryRow(*start, name, interval.share, interval.low, interval.high, interval.total, 0))
         rows.append(SummaryRow(*start, "cost_weighted_score", matrix.score, None, None, len(one.questions), 0))
         for mean in means(one.figures):
-            left_out = mean.nan + mean.timed_out + mean.failed + mean.not_installed + mean.refused
+            left_out = mean.nan + mean.timed_out + mean.unparsed + mean.failed + mean.not_installed + mean.refused
             rows.append(SummaryRow(*start, mean.name, mean.value, None, None, mean.scored, left_out))
     return tuple(rows)
 

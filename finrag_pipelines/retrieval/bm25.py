@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from finrag_pipelines.indexing.analyzer import phrases
-from finrag_pipelines.indexing.shard import PHRASES, WORDS, Shard, term_hash
+from finrag_pipelines.indexing.shard import PHRASES, WORDS, Shard, ShardPart, term_hash
 
 K1 = 1.5
 B = 0.75
@@ -48,9 +48,9 @@ def lexical_query(parts: Sequence[tuple[Sequence[str], float]]) -> LexicalQuery:
 
 
 class Statistics:
-    """Document frequencies and mean lengths over a set of shards: those that one principal may read."""
+    """Document frequencies and mean lengths over a set of shards, whole or in part: what one principal may read."""
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
+    def __init__(self, shards: Sequence[Shard | ShardPart]) -> None:
         self.shards = tuple(shards)
         self.rows = sum(shard.count for shard in shards)
         self.mean_words = sum(shard.word_total for shard in shards) / self.rows if self.rows else 0.0

@@ -55,7 +55,8 @@ class Candidate:
     `score` is Σ weight / (60 + rank) over the channels (1 for words; for vectors 1, or inside a company's scope of a
     hybrid search less), times `prior`: the product of the factors that `priors` names
     (`filing_period`, `date`, `section`; `no_section` and `other_section` for texts without items, which sections
-    cannot tell apart). A score orders the candidates of one pair; it is no measure of whether they answer.
+    cannot tell apart; `restated` for what a later amendment restates, `restates` for the amendment). A
+    score orders the candidates of one pair; it is no measure of whether they answer.
     """
 
     rank: int
@@ -75,7 +76,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Trace:
-    """How a response came about: everything needed to see whether the right corpus was searched."""
+    """How a response came about: everything needed to see whether the right corpus was searched.
+
+    `amendments` are the sources that restate others in view: (amendment, what it restates).
+    """
 
     plan: Plan
     filters: dict[str, list[str]]
@@ -84,6 +88,7 @@ class Trace:
     mode: str
     repairs: tuple[Pair, ...] = ()
     notes: tuple[str, ...] = ()
+    amendments: tuple[tuple[str, str], ...] = ()
     timings_ms: dict[str, float] = field(default_factory=dict)
 
 

@@ -6,10 +6,13 @@ from datetime import date, timedelta
 
 from finrag_pipelines.indexing.manifest import ManifestEntry
 from finrag_pipelines.indexing.period_codes import period_code
+from finrag_pipelines.retrieval.amendments import NONE, Amendments
 from finrag_pipelines.retrieval.lexicon import load_lexicon
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 FILING_PERIOD = 1.25
+RESTATED = 0.75
+"""An original goes behind the amendment that restates it, also where it is found some ranks before it."""
 DATE = 1.25
 SECTION = 1.15
 _ITEMS = ("Item ", "Part ", "Cover")
@@ -19,12 +22,13 @@ _DAYS_AFTER = 21  # an event is announced, a meeting's votes are filed, within w
 
 @dataclass(frozen=True)
 class Preference:
-    """What is preferred for one pair: filings of these period codes, documents near these days, and the sections in
-    which filings usually say what is asked."""
+    """What is preferred for one pair: filings of these period codes, documents near these days, the sections in which
+    filings usually say what is asked, and amendments for what they restate."""
 
     filing_periods: frozenset[int]
     spans: tuple[tuple[str, str], ...]
     sections: frozenset[str] = frozenset()
+    amendments: Amendments = NONE
 
     def of(self, entry: ManifestEntry, section: str) -> tuple[float, tuple[str, ...]]:
         """Return the factor for the score of a row of `entry` in `section`, and the names of the reasons."""
@@ -43,10 +47,17 @@ class Preference:
             # A call, a memo, a release have no items, and are not to lose for that.
             factor *= SECTION**0.5 if section else SECTION
             reasons.append("other_section" if section else "no_section")
+        if self.amendments.is_restated(entry.source_id, section):
+            factor *= RESTATED
+            reasons.append("restated")
+        if entry.source_id in self.amendments.restating:
+            reasons.append("restates")
         return factor, tuple(reasons)
 
 
-def preference_for(pair: Pair, plan: Plan, reporting: Sequence[ManifestEntry]) -> Preference:
+def preference_for(
+    pair: Pair, plan: Plan, reporting: Sequence[ManifestEntry], amendments: Amendments = NONE
+) -> Preference:
     """Return what is preferred for `pair`, given the documents that report its period.
 
     The filing of the period itself is; but where several periods of one company are set side by side and the filing
@@ -61,7 +72,7 @@ def preference_for(pair: Pair, plan: Plan, reporting: Sequence[ManifestEntry]) -
         )
         if labels and any(same_period(entry.period, labels[-1][1]) for entry in reporting):
             wanted = labels[-1][1]
-    return Preference(_alike(wanted), tuple(_span(value) for value in plan.dates), _sections(plan))
+    return Preference(_alike(wanted), tuple(_span(value) for value in plan.dates), _sections(plan), amendments)
 
 
 def _sections(plan: Plan) -> frozenset[str]:

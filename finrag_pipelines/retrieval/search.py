@@ -4,28 +4,31 @@ No model call decides anything here. The same question, principal and index vers
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from finrag_pipelines.catalog.access import PUBLIC_PRINCIPAL, Principal
+from finrag_pipelines.catalog.catalog import Catalog, read_catalog
 from finrag_pipelines.indexing.analyzer import terms
 from finrag_pipelines.indexing.build import IndexDescription, describe_index
 from finrag_pipelines.indexing.manifest import ManifestEntry
 from finrag_pipelines.indexing.matrices import MEMORY_BYTES, ShardVectors, nearest
 from finrag_pipelines.indexing.period_codes import code_label
 from finrag_pipelines.indexing.publication import resolve_version
-from finrag_pipelines.indexing.shard import Shard, engine_query
+from finrag_pipelines.indexing.shard import WORDS, Shard, ShardPart, engine_query
 from finrag_pipelines.indexing.vectors import VectorTable
+from finrag_pipelines.retrieval.amendments import Amendments, amendments_in
 from finrag_pipelines.retrieval.bm25 import LexicalQuery, Statistics, lexical_query, score_rows
 from finrag_pipelines.retrieval.catalog_view import CatalogView, known_on
 from finrag_pipelines.retrieval.fusion import interleave, near_duplicates, reciprocal_rank_fusion
 from finrag_pipelines.retrieval.lexicon import load_lexicon
 from finrag_pipelines.retrieval.model import Candidate, Pair, Plan, SearchResponse, Trace
+from finrag_pipelines.retrieval.modes import AUTO, FIXED_MODES, load_modes, question_type
 from finrag_pipelines.retrieval.priors import preference_for
 from finrag_pipelines.retrieval.question import plan_question
 from finrag_pipelines.retrieval.rerank import DEPTH as RERANK_DEPTH
@@ -36,15 +39,18 @@ from finrag_pipelines.storage import Store, StoreError
 if TYPE_CHECKING:
     from finrag_pipelines.embedding.model import Embedder
 
-MODES = ("lexical", "vector", "hybrid", "hybrid+rerank")
+MODES = (*FIXED_MODES, AUTO)
 CHANNEL_DEPTH = 100
-SHARD_DEPTH = 200
+SHARD_DEPTH = 64
+ROWS_SCORED = 3400
+"""Without a named company each shard gives its best 64 rows at least, and more where shards are few."""
 VECTOR_WEIGHT = 0.3
 """The weight of the vectors' ranks inside a company's scope: there all texts are near to one another, and words decide.
 Where no company is named both channels count alike. Between 0.2 and 0.6 the difference is within the noise."""
 EXPANSION_WEIGHT = 0.3
 TITLE_WEIGHT = 0.4
 LINE_WEIGHT = 0.2
+_KEPT = 64  # views and statistics that an opened index holds, for so many principals and states of the rules
 
 Row = tuple[int, int]
 """A fragment's place: position of the shard, number of the row."""
@@ -72,9 +78,11 @@ class _Ranking:
 class Index:
     """An opened index version. Opening reads descriptions only; arrays and tables are read as they are needed.
 
-    Where no company is named, each shard gives its `shard_depth` best rows as its engine sees them, and those are
-    scored; inside a company's scope all matches are. Scopes whose vectors take up to `vector_memory` bytes are searched
-    in memory.
+    Who may read what is decided by the catalog as it stands at each search, however old the version is.
+
+    Where no company is named, each shard gives its `shard_depth` best rows as its engine sees them, more where shards
+    are few, and those are scored; inside a company's scope all matches are. Scopes whose vectors take up to
+    `vector_memory` bytes are searched in memory.
     """
 
     def __init__(
@@ -85,17 +93,20 @@ class Index:
         reranker: Reranker | None = None,
         rerank_seconds: float = 30.0,
         shard_depth: int = SHARD_DEPTH,
+        rows_scored: int = ROWS_SCORED,
         vector_memory: int = MEMORY_BYTES,
     ) -> None:
-        self.shard_depth = shard_depth
+        self.shard_depth, self._rows_scored = shard_depth, rows_scored
         self._vector_memory = vector_memory
         self.rerank_seconds = rerank_seconds
         self.store = store
         self.description = description
         self._embedder = embedder
         self.reranker = reranker
-        self._statistics: dict[tuple[int, ...], Statistics] = {}
-        self._views: dict[tuple[tuple[int, ...], frozenset[str], str | None], CatalogView] = {}
+        self._statistics: dict[Hashable, Statistics] = {}
+        self._views: dict[Hashable, CatalogView] = {}
+        self._places: dict[Hashable, dict[int, frozenset[int]]] = {}
+        self._amended: dict[Hashable, Amendments] = {}
 
     @property
     def version(self) -> str:
@@ -133,38 +144,69 @@ class Index:
         return self._embedder
 
     def readable(self, principal: Principal) -> tuple[int, ...]:
-        """Return the positions of the shards that a principal may read."""
-        return tuple(p for p, (key, _) in enumerate(self.description.shards) if principal.may_read(key.labels))
+        """Return the positions of the shards of which a principal may read anything."""
+        return tuple(self._readable(principal)[1])
+
+    def _readable(
+        self, principal: Principal, excluded: frozenset[str] = frozenset()
+    ) -> tuple[Hashable, dict[int, frozenset[int]]]:
+        """Return, per position of a shard, the places of the entries that a principal may read under the rules in
+        force, and a key that stands for them."""
+        catalog = read_catalog(self.store)
+        reader = catalog.reader(principal)
+        key = (catalog.policy_epoch, reader.groups, excluded)
+        if key not in self._places:
+            erased = catalog.erased_contents
+            places = {
+                position: frozenset(
+                    place
+                    for place, entry in enumerate(shard.entries)
+                    if entry.source_id not in excluded
+                    and entry.content_sha256 not in erased
+                    and _may_read(catalog, reader, entry)
+                )
+                for position, shard in enumerate(self.shards)
+            }
+            _keep(self._places, key, {position: found for position, found in places.items() if found})
+        return key, self._places[key]
 
     def catalog_view(
         self, principal: Principal, as_of: str | None = None, excluded: frozenset[str] = frozenset()
     ) -> CatalogView:
         """Return what a principal may know of the corpus on the ISO date `as_of`, `excluded` sources left out."""
-        readable = self.readable(principal)
-        key = (readable, excluded, as_of)
+        rules, readable = self._readable(principal, excluded)
+        key = (rules, as_of)
         if key not in self._views:
             documents = []
             reported: dict[str, set[int]] = {}
-            for position in readable:
+            for position, places in readable.items():
                 shard = self.shards[position]
-                hidden = {
-                    place
-                    for place, entry in enumerate(shard.entries)
-                    if entry.source_id in excluded or not known_on(entry, as_of)
-                }
-                documents.extend(entry for place, entry in enumerate(shard.entries) if place not in hidden)
-                codes = shard.reported_periods(frozenset(range(len(shard.entries))) - hidden)
-                reported.setdefault(shard.key.company, set()).update(codes)
+                known = frozenset(place for place in places if known_on(shard.entries[place], as_of))
+                documents.extend(shard.entries[place] for place in sorted(known))
+                if known:
+                    reported.setdefault(shard.key.company, set()).update(shard.reported_periods(known))
             labels = {company: frozenset(map(code_label, codes)) for company, codes in reported.items()}
-            self._views[key] = CatalogView(tuple(documents), labels)
+            _keep(self._views, key, CatalogView(tuple(documents), labels, self._holds(principal, excluded)))
         return self._views[key]
 
-    def statistics(self, principal: Principal) -> Statistics:
-        """Return the term statistics of everything that a principal may read."""
-        readable = self.readable(principal)
-        if readable not in self._statistics:
-            self._statistics[readable] = Statistics([self.shards[position] for position in readable])
-        return self._statistics[readable]
+    def _holds(self, principal: Principal, excluded: frozenset[str]) -> Callable[[str], bool]:
+        """Return a function that tells whether a word stands in what a principal may read."""
+
+        def holds(word: str) -> bool:
+            found = terms(word)
+            shards = self.statistics(principal, excluded).shards
+            return not found or any(shard.doc_freq(WORDS, found[0]) for shard in shards)
+
+        return holds
+
+    def statistics(self, principal: Principal, excluded: frozenset[str] = frozenset()) -> Statistics:
+        """Return the term statistics of everything that a principal may read, and of nothing else."""
+        key, readable = self._readable(principal, excluded)
+        if key not in self._statistics:
+            whole = ((self.shards[position], places) for position, places in readable.items())
+            parts = [s if len(places) == len(s.entries) else ShardPart(s, places) for s, places in whole]
+            _keep(self._statistics, key, Statistics(parts))
+        return self._statistics[key]
 
     def search(
         self,
@@ -187,11 +229,17 @@ class Index:
         clock = _Clock()
         day = _day(as_of) if isinstance(as_of, str) else as_of
         until = day.isoformat() if day else None
+        principal = read_catalog(self.store).reader(principal)
         view = self.catalog_view(principal, until, excluded)
+        statistics = self.statistics(principal, excluded)
         plan = plan or plan_question(question, view, day)
         query = _lexical_query(plan)
         clock.lap("plan")
         notes: list[str] = list(plan.notes)
+        if mode == AUTO:
+            choices, kind = load_modes(), question_type(plan)
+            mode = choices.mode_of(kind)
+            notes.append(f"Mode auto: a question of the type {kind} is searched {mode} (table {choices.sha256[:12]}).")
         vector = self._query_vector(plan, question, mode, notes)
         clock.lap("embed")
         rankings = []
@@ -200,14 +248,16 @@ class Index:
             notes.append("The question has no words to search for.")
             pairs = ()
         for pair in pairs:
-            scope = self._scope(pair, plan, view, principal, until, excluded, notes)
-            rankings.append(self._rank(pair, plan, scope, query, vector, principal, view, mode, clock))
+            scope = self._scope(pair, plan, view, notes)
+            rankings.append(self._rank(pair, plan, scope, query, vector, statistics, view, mode, clock))
         if mode == "hybrid+rerank":
             self._rerank(question, rankings, notes)
             clock.lap("rerank")
         results, repairs = self._merge(rankings, k)
         if rankings and not results:
             notes.append("Nothing in scope holds a word of the question.")
+        amended = self._amendments(view)
+        notes += amended.notes(frozenset(one.fragment.source_id for one in results))
         clock.lap("merge")
         trace = Trace(
             plan=plan,
@@ -217,13 +267,14 @@ class Index:
             mode=mode,
             repairs=tuple(repairs),
             notes=tuple(dict.fromkeys(notes)),
+            amendments=amended.pairs,
             timings_ms=clock.laps,
         )
         return SearchResponse(tuple(results), trace)
 
     def scope(self, pair: Pair, plan: Plan, principal: Principal = PUBLIC_PRINCIPAL) -> Scope:
         """Return the rows from which `pair` may be answered, as both engines are told."""
-        return scope_of(pair, plan, self.shards, self.catalog_view(principal), principal)
+        return scope_of(pair, plan, self.shards, self.catalog_view(principal))
 
     def _query_vector(self, plan: Plan, question: str, mode: str, notes: list[str]) -> np.ndarray | None:
         if mode == "lexical":
@@ -236,15 +287,12 @@ class Index:
         pair: Pair,
         plan: Plan,
         view: CatalogView,
-        principal: Principal,
-        as_of: str | None,
-        excluded: frozenset[str],
         notes: list[str],
     ) -> Scope:
         """Return the pair's scope; a section or role that no row of it has is given up, and said."""
 
         def made(sections: bool, roles: bool) -> Scope:
-            return scope_of(pair, plan, self.shards, view, principal, as_of, excluded, sections, roles)
+            return scope_of(pair, plan, self.shards, view, sections, roles)
 
         scope = made(True, True)
         if not (plan.sections or plan.roles) or self._count(scope):
@@ -267,7 +315,7 @@ class Index:
         scope: Scope,
         query: LexicalQuery,
         vector: np.ndarray | None,
-        principal: Principal,
+        statistics: Statistics,
         view: CatalogView,
         mode: str,
         clock: "_Clock",
@@ -278,7 +326,7 @@ class Index:
         clock.lap("filter")
         channels: dict[str, list[Row]] = {}
         if mode != "vector":
-            found = self._lexical(scope, query, principal, restricted=pair.company is not None)
+            found = self._lexical(scope, query, statistics, restricted=pair.company is not None)
             ranking.lexical = {row: (rank, score) for rank, (row, score) in enumerate(found, 1)}
             channels["lexical"] = [row for row, _ in found]
             clock.lap("lexical")
@@ -288,10 +336,10 @@ class Index:
             channels["vector"] = [row for row, _ in hits]
             clock.lap("vector")
         for position, row in {row for channel in channels.values() for row in channel}:
-            self._assert_row(position, row, masks, principal)
+            self._assert_row(position, row, masks, view)
         weights = {"vector": VECTOR_WEIGHT} if pair.company is not None and "lexical" in channels else {}
         ranking.scores = reciprocal_rank_fusion(channels, weights)
-        preference = preference_for(pair, plan, self._reporting(masks))
+        preference = preference_for(pair, plan, self._reporting(masks), self._amendments(view))
         for position, row in ranking.scores:
             factor, reasons = preference.of(
                 self.shards[position].entry_of(row), str(self.shards[position].section[row])
@@ -303,6 +351,18 @@ class Index:
         clock.lap("fuse")
         return ranking
 
+    def _amendments(self, view: CatalogView) -> Amendments:
+        if view not in self._amended:
+            _keep(self._amended, view, amendments_in(view.documents, self._sections_of))
+        return self._amended[view]
+
+    def _sections_of(self, entry: ManifestEntry) -> frozenset[str]:
+        for shard in self.shards:
+            if entry in shard.entries:
+                rows = shard.rows_of(frozenset({shard.entries.index(entry)}))
+                return frozenset(str(key) for key in np.unique(shard.section[rows]))
+        return frozenset()
+
     def _reporting(self, masks: dict[int, np.ndarray]) -> list[ManifestEntry]:
         """Return the documents that have rows in scope."""
         return [
@@ -312,11 +372,10 @@ class Index:
         ]
 
     def _lexical(
-        self, scope: Scope, query: LexicalQuery, principal: Principal, restricted: bool
+        self, scope: Scope, query: LexicalQuery, statistics: Statistics, restricted: bool
     ) -> list[tuple[Row, float]]:
-        statistics = self.statistics(principal)
         wanted = engine_query(query.engine_terms())
-        depth = None if restricted else self.shard_depth
+        depth = None if restricted else max(self.shard_depth, self._rows_scored // max(1, len(scope.shards)))
         matches = {
             position: self.shards[position].matching(wanted, rows, depth or self.shards[position].count)
             for position, rows in scope.shards.items()
@@ -352,9 +411,10 @@ class Index:
                 )
             yield (position, row), hit.similarity
 
-    def _assert_row(self, position: int, row: int, masks: dict[int, np.ndarray], principal: Principal) -> None:
+    def _assert_row(self, position: int, row: int, masks: dict[int, np.ndarray], view: CatalogView) -> None:
         shard = self.shards[position]
-        if position not in masks or not masks[position][row] or not principal.may_read(shard.key.labels):
+        inside = position in masks and masks[position][row]
+        if not inside or shard.entry_of(row).source_id not in view.source_ids:
             raise FilterError(
                 f"an engine returned row {row} of shard {shard.name[:12]}…, which the filters exclude; nothing was "
                 "answered; build the index again"
@@ -418,6 +478,18 @@ class Index:
                 )
             )
         return results, _repaired(rankings, k)
+
+
+def _may_read(catalog: Catalog, reader: Principal, entry: ManifestEntry) -> bool:
+    """Tell whether the rules in force open an entry; where the catalog does not know the source, those of the index."""
+    source = catalog.sources.get(entry.source_id)
+    return reader.may_read(entry.labels) if source is None else source.may_be_read_by(reader)
+
+
+def _keep(kept: dict[Hashable, Any], key: Hashable, value: Any) -> None:
+    if len(kept) >= _KEPT:
+        kept.clear()
+    kept[key] = value
 
 
 def _repaired(rankings: list[_Ranking], k: int) -> list[Pair]:
