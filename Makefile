@@ -45,7 +45,7 @@ validate: install
 sample: install
 	$(BIN)/python data/make_sample_corpus.py
 
-# bench-parsing, bench-embedding, bench-retrieval, bench-search_speed, bench-answers: no .PHONY, which would skip this rule.
+# bench-parsing, bench-embedding, bench-retrieval, bench-search_speed, bench-answers, bench-increment: no .PHONY, which would skip this rule.
 bench-%: install
 	$(BIN)/python benchmarks/$*.py
 

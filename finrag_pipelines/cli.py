@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from finrag_pipelines import edgar_command, eval_command
+from finrag_pipelines import edgar_command, eval_command, lifecycle_command, upkeep_command
 from finrag_pipelines.storage import Store, open_store, project_root
 
 # Set before anything imports the libraries that read them: nothing leaves this machine unasked.
@@ -66,7 +66,7 @@ def _question(text: str) -> str:
 Question = Annotated[str, typer.Argument(callback=_question, help="The question.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text for people.")]
 As = Annotated[str, typer.Option("--principal", help="Who asks; decides what may be read.")]
-Mode = Annotated[str, typer.Option("--mode", help="lexical, vector, hybrid or hybrid+rerank.")]
+Mode = Annotated[str, typer.Option("--mode", help="lexical, vector, hybrid, hybrid+rerank or auto.")]
 AsOf = Annotated[str, typer.Option("--as-of", help="Read the question as of this date (YYYY-MM-DD).")]
 GeneratorKind = Annotated[
     str, typer.Option("--generator", envvar="FINRAG_GENERATOR", help="extractive, auto, ollama or openai-compatible.")
@@ -103,7 +103,7 @@ def _ingest(store: Store, paths: list[Path], overrides: Any, labels: tuple[str, 
 
 @app.command("ingest")
 def ingest_command(
-    paths: Annotated[list[Path], typer.Argument(help="Files or folders.")],
+    paths: Annotated[list[Path] | None, typer.Argument(help="Files or folders; none: what is in the store.")] = None,
     company: Annotated[str | None, typer.Option(help="Override the company id (one file only).")] = None,
     form: Annotated[str | None, typer.Option(help="Override the form, e.g. 10-Q, transcript, memo.")] = None,
     period: Annotated[str | None, typer.Option(help="Override the fiscal period, e.g. 2025Q3 or FY2025.")] = None,
@@ -111,11 +111,15 @@ def ingest_command(
     label: Annotated[list[str] | None, typer.Option(help="Access label; repeat for several. Default: public.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring in documents: identify, parse, cut, embed, and publish an index of all that is ready."""
+    """Bring in documents: identify, parse, cut, embed, and publish an index of all that is ready.
+
+    Without paths, go on with what the store has received: what is stale or failed, and an index that is behind.
+    """
     from finrag_pipelines import console
     from finrag_pipelines.ingestion.folder import find_documents
     from finrag_pipelines.parsing.parse import Overrides
 
+    paths = paths or []
     missing = [str(path) for path in paths if not os.path.lexists(path)]
     if missing:
         _stop(f"no such file or folder: {', '.join(missing)}", Exit.USAGE)
@@ -133,7 +137,7 @@ def ingest_command(
         _print_json(asdict(report))
     else:
         console.print_ingest(report)
-    if report.error:
+    if report.error or report.stopped:
         raise typer.Exit(Exit.ERROR)
     raise typer.Exit(Exit.SKIPPED if report.skipped else Exit.DONE)
 
@@ -172,17 +176,33 @@ def search(
 ) -> None:
     """Find fragments, and show how: plan, filters, ranks of each channel."""
     from finrag_pipelines import console
+    from finrag_pipelines.as_of import index_as_of
+    from finrag_pipelines.embedding.opening import open_embedder
     from finrag_pipelines.retrieval.search import open_index
     from finrag_pipelines.retrieval.to_json import response_json
+    from finrag_pipelines.showing import searched
 
     store = open_store()
     reader = _principal(store, principal)
-    index = open_index(store, index_version or None)
-    response = index.search(question, reader, k=limit, mode=mode, as_of=as_of or None)
+    _say_if_replaced(store, index_version)
+    stood = index_as_of(store, as_of, open_embedder()) if as_of and not index_version else None
+    index = open_index(store, index_version or stood)
+    response = searched(store, index, question, reader, limit, mode, as_of or None)
     if as_json:
         _print_json(response_json(response))
     else:
         console.print_search(response)
+
+
+def _say_if_replaced(store: Store, index_version: str) -> None:
+    """Say on standard error that another index version stands in for one that an erasure took away."""
+    from finrag_pipelines.indexing.publication import replaced_by
+
+    if index_version and (other := replaced_by(store, index_version)):
+        sys.stderr.write(
+            f"finrag: index version {index_version[:12]} was replaced by {other[:12]} because of an erasure; "
+            "that one answers\n"
+        )
 
 
 @app.command()
@@ -194,6 +214,9 @@ def ask(
     index_version: IndexVersion = "",
     repeat: Annotated[int, typer.Option(min=1, max=1000, help="Ask so often, and say how stable the answer is.")] = 1,
     streamed: Annotated[bool, typer.Option("--stream", help="Print sentence by sentence.")] = False,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Answer a comparison for what is covered, the gap stated first.")
+    ] = False,
     generator: GeneratorKind = "extractive",
     model: ModelName = "",
     base_url: BaseUrl = "",
@@ -204,7 +227,7 @@ def ask(
 
     if streamed and repeat > 1:
         _stop("--stream shows one answer; leave out --repeat", Exit.USAGE)
-    made_by = _generator(generator, model, base_url)
+    made_by = _generator(generator, model, base_url) | {"partial": "allow" if partial else "refuse"}
     store = open_store()
     run_id = _asked(store, [question] * repeat, principal, mode, as_of, index_version, made_by)
     reader = _principal(store, principal)
@@ -263,6 +286,7 @@ def _asked(
     from finrag_pipelines.defs.local import LocalRunner
 
     _principal(store, principal)
+    _say_if_replaced(store, index_version)
     outcome = LocalRunner.of(store).answer(
         {
             "questions": questions,
@@ -365,6 +389,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Re-read every citation from stored bytes and recompute the chains of records, disclosures and catalog."""
+    from finrag_pipelines.evidence.verify import erased_answers
     from finrag_pipelines.evidence.verify import verify as verify_evidence
     from finrag_pipelines.evidence.write import EvidenceError, read_head
     from finrag_pipelines.pipeline import published_versions
@@ -377,13 +402,17 @@ def verify(
         ends = asdict(read_head(store))
     except EvidenceError:
         ends = {}  # among the differences already
+    erased = () if differences else erased_answers(store, answer_id)
     if as_json:
-        _print_json({"verified": not differences, "differences": [asdict(d) for d in differences], "chain": ends})
+        found = [asdict(d) for d in differences]
+        _print_json({"verified": not differences, "differences": found, "chain": ends, "erased": erased})
     else:
         for difference in differences:
             sys.stdout.write(f"{_one_line(str(difference))}\n")
         if not differences:
             sys.stdout.write("verified: every citation reads back and the chain is whole\n")
+            for one in erased:
+                sys.stdout.write(f"erased: texts of {one} are blank by an erasure; their commitments stand\n")
             sys.stdout.write(f"record {ends['sequence']} {ends['record_hash']}\n")
             sys.stdout.write(f"disclosure {ends['disclosures']} {ends['disclosure_hash']}\n")
     raise typer.Exit(Exit.UNVERIFIED if differences else Exit.DONE)
@@ -467,6 +496,10 @@ def demo(as_json: AsJson = False) -> None:
 
 app.add_typer(edgar_command.app)
 app.add_typer(eval_command.app)
+lifecycle_command.add_to(app)
+app.command("status")(upkeep_command.status)
+app.command("diff")(upkeep_command.diff)
+app.command("compact")(upkeep_command.compact)
 
 
 def main() -> None:

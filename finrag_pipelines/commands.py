@@ -12,8 +12,9 @@ from typing import Any, Protocol
 from filelock import Timeout
 
 from finrag_pipelines.catalog.access import Principal
-from finrag_pipelines.catalog.catalog import Catalog, define_principal, read_catalog
-from finrag_pipelines.catalog.mirror import availability
+from finrag_pipelines.catalog.amendments import AmendmentLink, amendment_links
+from finrag_pipelines.catalog.catalog import Catalog, DocumentVersion, define_principal, read_catalog
+from finrag_pipelines.catalog.mirror import standing
 from finrag_pipelines.ingestion.folder import SidecarError, find_documents, read_principals
 from finrag_pipelines.ingestion.receive import Receipt, receive_file
 from finrag_pipelines.parsing.model import ParsedDocument
@@ -40,7 +41,11 @@ class Skipped:
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What an ingestion did. Times in seconds, memory in MB (the largest of this process)."""
+    """What an ingestion did. Times in seconds, memory in MB (the largest of this process).
+
+    `index_version` is the one that answers. `promotion` says, in sentences, what came of the newest published one where
+    it was compared; `stopped` that it was published and does not answer.
+    """
 
     found: int
     new_sources: tuple[str, ...]
@@ -52,6 +57,8 @@ class IngestReport:
     seconds: float
     peak_memory_mb: int
     error: str | None = None
+    promotion: tuple[str, ...] = ()
+    stopped: str | None = None
 
 
 def ingest(
@@ -83,13 +90,17 @@ def bring_in(
     left_out = [*skipped, *(Skipped(r.path, r.code or "", r.message or "") for r in receipts if r.source_id is None)]
     failed: dict[str, str] = {}
     error = None
-    with _alone(store, progress):
+    with alone(store, progress):
+        _finish_erasures(store)
         before = _current_index(store)
         stale = _stale(store)
         if stale:
             failed = _materialize(store, stale, progress)
-        if read_catalog(store).sources and not _is_published(store):
+        built = bool(read_catalog(store).sources) and not _is_published(store)
+        if built:
             error = _publish(store, progress)
+        promotion, stopped, failure = _promotion(store, progress, built and error is None)
+        error = error or failure
         index_version = _current_index(store)
     catalog = read_catalog(store)
     paths_of = {r.source_id: r.path for r in receipts}
@@ -109,6 +120,8 @@ def bring_in(
         seconds=round(time.monotonic() - started, 2),
         peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // (1 if sys.platform == "darwin" else 1024),
         error=error,
+        promotion=promotion,
+        stopped=stopped,
     )
 
 
@@ -141,8 +154,16 @@ def _is_published(store: Store) -> bool:
     return is_published(store, open_embedder().model_digest)
 
 
+def _finish_erasures(store: Store) -> None:
+    """Finish what an erasure that was killed left undone."""
+    from finrag_pipelines.defs.forgetting import forget_runs
+    from finrag_pipelines.withdrawal import finish_erasures
+
+    finish_erasures(store, forget_runs)
+
+
 @contextmanager
-def _alone(store: Store, progress: Progress) -> Iterator[None]:
+def alone(store: Store, progress: Progress) -> Iterator[None]:
     """Hold the lock of ingestion: a second one on the same store waits, and finds done what the first one did."""
     with ExitStack() as held:
         try:
@@ -172,9 +193,37 @@ def _publish(store: Store, progress: Progress) -> str | None:
     from finrag_pipelines.defs.local import LocalRunner
 
     with progress.track("building the index", 1) as advance:
-        outcome = LocalRunner.of(store).publish()
+        error = LocalRunner.of(store).build_index().error
         advance("")
-    return outcome.error
+    return f"the index was not published: {error}" if error else None
+
+
+def _promotion(store: Store, progress: Progress, is_new: bool) -> tuple[tuple[str, ...], str | None, str | None]:
+    """Have the published index compared and promoted where that is still to be done. Returns sentences about it, the
+    version that was stopped, if any, and the message of a run that failed otherwise."""
+    from finrag_pipelines.defs.local import LocalRunner
+    from finrag_pipelines.evaluation.promotion import awaits_promotion, read_verdict
+    from finrag_pipelines.indexing.publication import published_version
+
+    failure = None
+    is_new = is_new or awaits_promotion(store)
+    if is_new:
+        with progress.track("comparing the index with the one that answers", 1) as advance:
+            failure = LocalRunner.of(store).promote().error
+            advance("")
+    published = published_version(store)
+    verdict = read_verdict(store, published) if published else None
+    if failure and (verdict is None or verdict.passed):
+        return (), None, f"the index was published, and does not answer yet: {failure}"
+    if published is None or verdict is None:
+        return (), None, None
+    said = (verdict.reason, *map(str, verdict.falls), *verdict.notes)
+    if published == _current_index(store):
+        return said if is_new and verdict.previous not in (None, published) else (), None, None
+    if not verdict.passed:
+        return said, published, None
+    back = f"index {published[:12]} is newer; it was gone back from, and `finrag eval promote` lets it answer again"
+    return (back,), None, None
 
 
 def _current_index(store: Store) -> str | None:
@@ -185,7 +234,10 @@ def _current_index(store: Store) -> str | None:
 
 @dataclass(frozen=True)
 class SourceRow:
-    """A source as `finrag sources` lists it."""
+    """A source as `finrag sources` lists it.
+
+    Of an amendment, `amends` is the source that it amends, where that is known, and `amendment` a sentence about both.
+    """
 
     source_id: str
     company: str | None
@@ -199,6 +251,8 @@ class SourceRow:
     file_name: str
     reason: str | None
     warnings: tuple[str, ...]
+    amends: str | None = None
+    amendment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -228,9 +282,11 @@ def _published(store: Store) -> frozenset[tuple[str, int]]:
 
 
 def _source_rows(catalog: Catalog, published: frozenset[tuple[str, int]]) -> Iterator[SourceRow]:
+    links = amendments_of(catalog)
     for source_id, source in sorted(catalog.sources.items()):
         identity, current, newest = source.identity, source.current, source.received[-1]
         is_published = current is not None and (source_id, current.version) in published
+        state, reason = standing(source, is_published)
         yield SourceRow(
             source_id,
             identity.company,
@@ -238,13 +294,20 @@ def _source_rows(catalog: Catalog, published: frozenset[tuple[str, int]]) -> Ite
             identity.period,
             identity.filed,
             current.version if current else None,
-            availability(current, is_published),
+            state,
             source.labels,
             newest.content_sha256,
             newest.file_name,
-            ": ".join(current.failure) if current and current.failure else None,
+            reason,
             identity.warnings,
+            links[source_id].amends if source_id in links else None,
+            links[source_id].sentence(identity.amendment) if source_id in links else None,
         )
+
+
+def amendments_of(catalog: Catalog) -> dict[str, AmendmentLink]:
+    """Return what each amendment of a catalog amends, by source id."""
+    return amendment_links({source_id: source.identity for source_id, source in catalog.sources.items()})
 
 
 @dataclass(frozen=True)
@@ -316,16 +379,29 @@ def _readable(
     """Return number, representation id and parsed document of a version that the principal may read."""
     from finrag_pipelines.parsing.representation_store import read_representation
 
-    source = read_catalog(store).sources.get(source_id)
-    if source is None or not principal.may_read(source.labels):
+    catalog = read_catalog(store)
+    source = catalog.sources.get(source_id)
+    if source is None or not catalog.may_read(principal, source_id):
         raise StoreError(f"no source is called {source_id!r}; `finrag sources` lists them")
     number = version or (source.current.version if source.current else 0)
     if not 1 <= number <= len(source.versions):
         raise StoreError(f"{source_id} has {len(source.versions)} version(s); there is no version {number}")
+    if source.versions[number - 1].is_erased:
+        raise StoreError(f"{source_id} version {number} was erased; its newest version is {len(source.versions)}")
     representation_id = source.versions[number - 1].representation_id
     if representation_id is None:
         raise StoreError(f"{source_id} version {number} has not been parsed; run `finrag ingest` again")
     return number, representation_id, read_representation(store, representation_id)
+
+
+def versions_to_compare(
+    store: Store, source_id: str, principal: Principal, before: int, after: int
+) -> tuple[DocumentVersion, DocumentVersion]:
+    """Return two versions of a source that the principal may read."""
+    for version in (before, after):
+        _readable(store, source_id, principal, version)
+    versions = read_catalog(store).source(source_id).versions
+    return versions[before - 1], versions[after - 1]
 
 
 @dataclass(frozen=True)
@@ -346,6 +422,8 @@ class Inspection:
     speakers: tuple[dict[str, Any], ...]
     flags: tuple[str, ...]
     elements: tuple[dict[str, Any], ...] = ()
+    amends: str | None = None
+    amendment: str | None = None
 
 
 def inspect(
@@ -364,6 +442,9 @@ def inspect(
 
         content = store.get_object(read_catalog(store).source(source_id).versions[number - 1].content_sha256)
         image.write_bytes(draw_page(content, document, page or 0))
+
+    # As the principal may see it: an original that is hidden is not in the store.
+    link = amendments_of(read_catalog(store).seen_by(principal)).get(source_id)
 
     def page_of(offset: int) -> int | None:
         return next((p.index for p in reversed(document.pages) if p.start <= offset), None)
@@ -395,6 +476,8 @@ def inspect(
         ),
         speakers=_speakers(document),
         flags=document.flags,
+        amends=link.amends if link else None,
+        amendment=link.sentence(document.identity.amendment) if link else None,
         elements=tuple(
             {**asdict(element), "text": document.text[element.start : element.end]}
             for element in document.elements

@@ -89,10 +89,16 @@ def print_ingest(report: IngestReport) -> None:
     for warning in report.warnings:
         _line(f"  warning  {warning}")
     if report.error:
-        _line(f"  the index was not published: {report.error}")
+        _line(f"  {report.error}")
     elif report.index_version:
         state = "published" if report.index_changed else "unchanged"
         _line(f"index {report.index_version[:12]} {state}")
+        if report.stopped:
+            _line(f"index {report.stopped[:12]} is published, and was not promoted: the one above still answers")
+        for said in report.promotion:
+            _line(f"  {said}")
+        if report.stopped:
+            _line("  next: mend what fell and ingest again, or `finrag eval promote --force` to let it answer as it is")
 
 
 def print_sources(listing: SourceListing) -> None:
@@ -106,7 +112,7 @@ def print_sources(listing: SourceListing) -> None:
         ],
     )
     for row in listing.sources:
-        for note in filter(None, (row.reason, *row.warnings)):
+        for note in filter(None, (row.reason, row.amendment, *row.warnings)):
             _line(f"  {row.source_id}: {note}")
     if listing.rejected:
         _line("\nrejected inputs")
@@ -287,6 +293,8 @@ def print_inspection(found: Inspection) -> None:
         _line(f"  {finding['name']:<14} {finding['value']}   ({finding['basis']})")
     for name, reason in sorted(found.identity["unknown"].items()):
         _line(f"  {name:<14} unknown: {reason}")
+    if found.amendment:
+        _line(f"  amendment      {found.amendment}")
     for warning in (*found.identity["warnings"], *found.flags):
         _line(f"  warning        {warning}")
     if found.elements:
@@ -316,6 +324,11 @@ def _cell(value: Any) -> str | None:
 
 def _line(text: str) -> None:
     sys.stdout.write(_visible(text) + "\n")
+
+
+def visible(text: str) -> str:
+    """Return `text` with control characters shown, not obeyed."""
+    return _visible(text)
 
 
 def _visible(text: str) -> str:

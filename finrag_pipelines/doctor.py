@@ -84,7 +84,8 @@ def _catalog(store: Store) -> str:
 def _objects(store: Store) -> str:
     from finrag_pipelines.catalog.catalog import read_catalog
 
-    names = sorted({v.content_sha256 for s in read_catalog(store).sources.values() for v in s.versions})
+    versions = [v for s in read_catalog(store).sources.values() for v in s.versions]
+    names = sorted({v.content_sha256 for v in versions if not v.is_erased})
     for name in names:
         store.get_object(name)
     return f"{len(names)} read back by their hash"

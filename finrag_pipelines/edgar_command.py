@@ -55,7 +55,7 @@ def sync(
         sys.stdout.write(json.dumps(asdict(report), ensure_ascii=False) + "\n")
     else:
         _print(report)
-    if report.ingest and report.ingest.error:
+    if report.ingest and (report.ingest.error or report.ingest.stopped):
         raise typer.Exit(_ERROR)
     raise typer.Exit(_SKIPPED if report.unanswered or (report.ingest and report.ingest.skipped) else 0)
 

@@ -7,6 +7,7 @@ from finrag_pipelines.commands import IngestReport, Progress, Skipped, bring_in
 from finrag_pipelines.ingestion.edgar.client import EdgarClient
 from finrag_pipelines.ingestion.edgar.errors import EdgarError
 from finrag_pipelines.ingestion.edgar.filings import FINAL_ERRORS, WatchedFiling, find_new, receive_filing
+from finrag_pipelines.ingestion.edgar.poll_record import PollRecord, record_poll
 from finrag_pipelines.ingestion.edgar.settings import edgar_settings
 from finrag_pipelines.ingestion.receive import Receipt
 from finrag_pipelines.ingestion.watch_list import WatchList
@@ -73,8 +74,20 @@ def sync_filings(
                 receipts += mine
                 found.append(_found(client, watched, mine))
                 advance(f"{watched.company.name} {watched.filing.form} {watched.filing.filed}")
+    if not dry_run:
+        record_poll(store, _record(len(watch_list.companies) - len(failed), receipts, unanswered))
     ingest = None if dry_run else bring_in(store, receipts, [], progress, started)
     return SyncReport(len(watch_list.companies), tuple(found), tuple(unanswered), dry_run, ingest)
+
+
+def _record(answered: int, receipts: list[Receipt], unanswered: list[Skipped]) -> PollRecord:
+    return PollRecord(
+        "finrag edgar sync",
+        companies=answered,
+        sources=tuple(sorted({r.source_id for r in receipts if r.source_id and r.is_new})),
+        rejected=sum(receipt.source_id is None for receipt in receipts),
+        unanswered={missed.path: missed.code for missed in unanswered},
+    )
 
 
 def _found(client: EdgarClient, watched: WatchedFiling, receipts: list[Receipt]) -> FoundFiling:

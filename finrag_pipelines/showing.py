@@ -1,11 +1,11 @@
 """Every way in which a recorded answer is shown: access is read again first, and the showing is recorded."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from finrag_pipelines.answering.disclosure import disclose, show, stream
+from finrag_pipelines.answering.disclosure import SHOWN, Shown, disclose, show, stream
 from finrag_pipelines.answering.model import to_json
 from finrag_pipelines.answering.stability import Stability, stability
 from finrag_pipelines.catalog.access import Principal
@@ -17,7 +17,12 @@ from finrag_pipelines.evidence.verify import verify
 from finrag_pipelines.evidence.write import find_answer, read_run
 from finrag_pipelines.storage import Store, canonical_json
 
+if TYPE_CHECKING:
+    from finrag_pipelines.retrieval.model import SearchResponse
+    from finrag_pipelines.retrieval.search import Index
+
 Format = Literal["w3c", "openlineage"]
+_ROWS = ("citations.", "deliveries.", "claims.", "derivations.")
 
 
 def answers_of_run(store: Store, run_id: str, principal: Principal) -> list[dict[str, Any]]:
@@ -71,22 +76,49 @@ def evidence_of(store: Store, answer_id: str, principal: str = "") -> dict[str, 
     return {"answer": {**shown, **chain}, **children}
 
 
-def write_page(store: Store, answer_id: str, path: Path, principal: str = "") -> AnswerRecord:
-    """Write the evidence page of an answer to `path`, as the principal may see it; return what was shown."""
-    sealed = find_answer(store, answer_id)
+def searched(
+    store: Store, index: "Index", question: str, principal: Principal, k: int, mode: str, as_of: str | None
+) -> "SearchResponse":
+    """Search, and search again where the rules changed before the response could be shown."""
+    while True:
+        epoch = read_catalog(store).policy_epoch
+        response = index.search(question, principal, k=k, mode=mode, as_of=as_of)
+        if read_catalog(store).policy_epoch == epoch:
+            return response
+
+
+def _shown_now(store: Store, answer_id: str, principal: str, channel: str, write: Callable[[Shown], bytes]) -> bytes:
+    """Return what `write` makes of an answer as it may be shown, made again where the rules changed meanwhile."""
+    while True:
+        sealed = find_answer(store, answer_id)
+        record = unseal(sealed)
+        shown = show(store, record, reader_of(store, record, principal), channel)
+        content = write(shown)
+        if read_catalog(store).policy_epoch == shown.disclosure.policy_epoch:
+            return content
+
+
+def write_page(store: Store, answer_id: str, path: Path, principal: str = "") -> None:
+    """Write the evidence page of an answer to `path`, as the principal may see it."""
     differences = verify(store, answer_id)
-    record = unseal(sealed)
-    shown = show(store, record, reader_of(store, record, principal), "html")
-    page = evidence_page(store, shown.record, Showing(sealed, shown.disclosure, shown.sequence, differences))
-    path.write_bytes(page.encode("utf-8", "replace"))
-    return shown.record
+
+    def page(shown: Shown) -> bytes:
+        sealed = find_answer(store, answer_id)
+        # A row that is withheld is not named by what is wrong with it either.
+        told = [one for one in differences if shown.disclosure.outcome == SHOWN or not one.where.startswith(_ROWS)]
+        showing = Showing(sealed, shown.disclosure, shown.sequence, told)
+        return evidence_page(store, shown.record, showing).encode("utf-8", "replace")
+
+    path.write_bytes(_shown_now(store, answer_id, principal, "html", page))
 
 
-def write_export(store: Store, answer_id: str, form: Format, path: Path, principal: str = "") -> AnswerRecord:
-    """Write an answer as W3C annotations or as OpenLineage events (one JSON object a line); return what was shown."""
-    sealed = find_answer(store, answer_id)
-    record = unseal(sealed)
-    shown = disclose(store, record, reader_of(store, record, principal), channel=form)
-    objects = [web_annotations(store, shown)] if form == "w3c" else lineage_events(shown, sealed.record_hash)
-    path.write_bytes(b"".join(canonical_json(one) + b"\n" for one in objects))
-    return shown
+def write_export(store: Store, answer_id: str, form: Format, path: Path, principal: str = "") -> None:
+    """Write an answer as W3C annotations or as OpenLineage events (one JSON object a line)."""
+
+    def export(shown: Shown) -> bytes:
+        record = shown.record
+        whole = find_answer(store, answer_id)
+        objects = [web_annotations(store, record)] if form == "w3c" else lineage_events(record, whole.record_hash)
+        return b"".join(canonical_json(one) + b"\n" for one in objects)
+
+    path.write_bytes(_shown_now(store, answer_id, principal, form, export))

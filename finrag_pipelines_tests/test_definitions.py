@@ -22,9 +22,11 @@ GRAPH = {
     "fragment_embeddings": {"fragments"},
     "corpus_manifest": {"fragment_embeddings"},
     "search_index": {"corpus_manifest"},
-    "answers": {"search_index"},
+    "index_evaluation": {"search_index"},
+    "current_index": {"index_evaluation"},
+    "answers": {"current_index"},
     "evaluation_sets": set(),
-    "evaluation_results": {"evaluation_sets", "search_index"},
+    "evaluation_results": {"evaluation_sets", "current_index"},
     "evaluation_report": {"evaluation_results"},
 }
 EVALUATION = {"evaluation_sets", "evaluation_results", "evaluation_report"}
@@ -169,7 +171,7 @@ def test_observing_the_sources_reports_the_hash_of_their_bytes(store: Store, tmp
     assert observation.tags["dagster/data_version"] == content
 
 
-def test_the_folder_sensor_requests_new_and_changed_files_once(
+def test_the_folder_sensor_reports_new_and_changed_files_once(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inbox = tmp_path / "inbox"
@@ -185,43 +187,15 @@ def test_the_folder_sensor_requests_new_and_changed_files_once(
     _notice(inbox)
     (inbox / "empty.htm").write_bytes(b"")
     first = tick(None)
-    assert isinstance(first, dg.SensorResult) and first.run_requests
-    assert [request.partition_key for request in first.run_requests] == ["HSF_announcement_2023-05-03"]
+    assert isinstance(first, dg.SensorResult) and not first.run_requests, "discovery launches nothing"
+    assert [event.partition for event in first.asset_events] == ["HSF_announcement_2023-05-03"]
+    assert [len(r.partition_keys) for r in first.dynamic_partitions_requests or []] == [1]
     second = tick(first.cursor)
-    assert isinstance(second, dg.SensorResult) and not second.run_requests
+    assert isinstance(second, dg.SensorResult) and not second.asset_events
     _notice(inbox, "a much narrower index")
     third = tick(second.cursor)
-    assert isinstance(third, dg.SensorResult) and third.run_requests
-    assert third.run_requests[0].run_key != first.run_requests[0].run_key
-
-
-def test_the_manifest_and_the_index_follow_a_changed_source_tick_by_tick(store: Store, tmp_path: Path) -> None:
-    defs = build_defs(store=StoreResource(uri=str(store.root)), embedder=EmbedderResource(spec="hashing"))
-    instance = dg.DagsterInstance.ephemeral()
-    source_id = str(receive_file(store, _notice(tmp_path / "in")).source_id)
-    instance.add_dynamic_partitions(str(SOURCES.name), [source_id])
-
-    def run(job: str, **kwargs: str) -> None:
-        assert defs.resolve_job_def(job).execute_in_process(instance=instance, run_config=QUIET, **kwargs).success  # type: ignore[arg-type]
-
-    def requested(cursor: object) -> tuple[list[str], object]:
-        result = dg.evaluate_automation_conditions(defs=defs, instance=instance, cursor=cursor)  # type: ignore[arg-type]
-        names = [r.key.to_user_string() for r in result.results if r.true_subset.size]
-        return names, result.cursor
-
-    run("ingest_filings", partition_key=source_id)
-    names, cursor = requested(None)
-    assert "corpus_manifest" in names
-    run("publish_index")
-    names, cursor = requested(cursor)
-    assert names == []
-    run("ingest_filings", partition_key=source_id)
-    names, cursor = requested(cursor)
-    assert names == [], "the same bytes again request nothing"
-    receive_file(store, _notice(tmp_path / "in", "a narrower index"))
-    run("ingest_filings", partition_key=source_id)
-    names, cursor = requested(cursor)
-    assert names == ["corpus_manifest"]
+    assert isinstance(third, dg.SensorResult) and third.asset_events
+    assert third.asset_events[0].tags != first.asset_events[0].tags
 
 
 def test_a_flagged_section_warns_by_a_check_of_its_own_and_blocks_nothing(

@@ -13,6 +13,7 @@ from finrag_pipelines.build import build_defs
 from finrag_pipelines.catalog.catalog import read_catalog, register_version
 from finrag_pipelines.cli import app
 from finrag_pipelines.defs import sensors
+from finrag_pipelines.defs.observation import newest_hash
 from finrag_pipelines.defs.partitions import SOURCES
 from finrag_pipelines.defs.resources import EmbedderResource, StoreResource
 from finrag_pipelines.defs.schedules import edgar_daily_poll, poll_edgar
@@ -27,7 +28,9 @@ from finrag_pipelines.ingestion.receive import receive_content, receive_file
 from finrag_pipelines.ingestion.watch_list import WatchedCompany, WatchListError, read_watch_list
 from finrag_pipelines.parsing.parse import Overrides
 from finrag_pipelines.pipeline import published_versions
+from finrag_pipelines.status import status
 from finrag_pipelines.storage import Store, project_root
+from finrag_pipelines_tests.automation_floor import CHAIN, INDEX, Floor
 from finrag_pipelines_tests.edgar_server import (
     CIK,
     TOO_FAST,
@@ -255,25 +258,29 @@ def _tick(sensor: Any, store: Store, instance: dg.DagsterInstance, cursor: str |
     return result
 
 
+def _observed(result: dg.SensorResult) -> list[str | None]:
+    assert not result.run_requests, "discovery launches nothing"
+    return [event.partition for event in result.asset_events]
+
+
 def _requested(result: dg.SensorResult) -> list[str]:
     return [str(request.partition_key) for request in result.run_requests or []]
 
 
-def test_discovery_adds_partitions_reports_hashes_and_requests_each_chain_once(
+def test_discovery_adds_partitions_and_reports_each_hash_once(
     store: Store, edgar: EdgarServer
 ) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         first = _tick(edgar_discovery, store, instance)
-        assert _requested(first) == EVERYTHING
+        assert _observed(first) == EVERYTHING
         assert [list(r.partition_keys) for r in first.dynamic_partitions_requests or []] == [EVERYTHING]
-        assert [event.partition for event in first.asset_events] == EVERYTHING
         second = _tick(edgar_discovery, store, instance, first.cursor)
-        assert not second.run_requests and not second.dynamic_partitions_requests
+        assert not _observed(second) and not second.dynamic_partitions_requests
         assert "nothing new from 1 companies" in str(second.skip_reason)
         edgar.put(SUBMISSIONS, submissions(CIK, ("0009990001-25-000005", "10-Q", "2025-08-01", "", "acme-q2.htm", "")))
         edgar.put(archive("0009990001-25-000005", "acme-q2.htm"), quarterly_report(2))
         third = _tick(edgar_discovery, store, instance, second.cursor)
-    assert _requested(third) == ["ACME_10-Q_2025Q2"]
+    assert _observed(third) == ["ACME_10-Q_2025Q2"]
 
 
 def test_a_failed_read_is_never_an_empty_list(store: Store, edgar: EdgarServer) -> None:
@@ -283,7 +290,7 @@ def test_a_failed_read_is_never_an_empty_list(store: Store, edgar: EdgarServer) 
             with pytest.raises(EdgarUnansweredError, match="ACME"):
                 _tick(edgar_discovery, store, instance)
         small_edgar(edgar)
-        assert _requested(_tick(edgar_discovery, store, instance)) == EVERYTHING
+        assert _observed(_tick(edgar_discovery, store, instance)) == EVERYTHING
 
 
 def test_a_read_that_failed_is_named_beside_those_that_did_not(
@@ -292,7 +299,7 @@ def test_a_read_that_failed_is_named_beside_those_that_did_not(
     (tmp_path / "watch_list.toml").write_text('[[company]]\nticker = "ACME"\n[[company]]\nticker = "ZZZZ"\n')
     with dg.DagsterInstance.ephemeral() as instance:
         first = _tick(edgar_discovery, store, instance)
-        assert _requested(first) == EVERYTHING
+        assert _observed(first) == EVERYTHING
         second = _tick(edgar_discovery, store, instance, first.cursor)
     assert "nothing new from 1 companies" in str(second.skip_reason)
     assert "ZZZZ (unknown_company)" in str(second.skip_reason)
@@ -315,7 +322,7 @@ def test_a_tick_whose_time_is_over_goes_on_where_it_ended(
         edgar.asked.clear()
         second = _tick(edgar_discovery, store, instance, first.cursor)
     assert [path for path in edgar.paths() if path.startswith("/submissions")] == [slow, SUBMISSIONS]
-    assert _requested(second) == EVERYTHING
+    assert _observed(second) == EVERYTHING
 
 
 def test_without_a_watch_list_discovery_skips_and_says_so(
@@ -354,12 +361,15 @@ def test_observation_reports_new_and_changed_hashes_and_nothing_for_equal_ones(s
         assert observed(third) == [(source_id, newest())]
 
 
-def test_a_source_that_nobody_sends_on_is_sent_through_its_chain_a_tick_later(store: Store) -> None:
+def test_a_source_that_nobody_sends_on_is_sent_through_its_chain_after_three_ticks(store: Store) -> None:
     source_id = _arrive(store, "One.")
     with dg.DagsterInstance.ephemeral() as instance:
         first = _tick(source_observation, store, instance)
         assert [list(r.partition_keys) for r in first.dynamic_partitions_requests or []] == [[source_id]]
         second = _tick(source_observation, store, instance, first.cursor)
+        patient = _tick(source_observation, store, instance, second.cursor)
+        assert _requested(second) == _requested(patient) == [], "automation goes first"
+        second = _tick(source_observation, store, instance, patient.cursor)
         assert _requested(second) == [source_id]
         instance.create_run_for_job(
             job_def=build_defs().resolve_job_def("ingest_filings"),
@@ -457,7 +467,7 @@ def test_a_sync_publishes_what_it_received_and_a_second_one_does_nothing(edgar: 
 
 @pytest.mark.slow
 def test_a_day_with_sixty_filings_three_of_them_broken_is_one_index_build(
-    store: Store, edgar: EdgarServer, monkeypatch: pytest.MonkeyPatch
+    store: Store, edgar: EdgarServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     numbers = [f"0009990001-25-{number:06}" for number in range(100, 160)]
     broken = dict(zip(numbers[10:13], (b"\x00\x01\x02", b"<html><body></body></html>", b"%PDF-1.4 cut"), strict=True))
@@ -467,40 +477,31 @@ def test_a_day_with_sixty_filings_three_of_them_broken_is_one_index_build(
         report = quarterly_report(1, f"Report {number}.").encode()
         edgar.put(archive(number, "q.htm"), broken.get(number, report))
     monkeypatch.setattr(sensors, "DEADLINE_SECONDS", 600.0)
+    monkeypatch.setenv("FINRAG_EVAL_SETS", str(tmp_path))
     defs = build_defs(store=StoreResource(uri=str(store.root)), embedder=EmbedderResource(spec="hashing"))
-    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    builds: list[str] = []
     with dg.DagsterInstance.ephemeral() as instance:
-
-        def day(discovery: str | None, automation: Any) -> tuple[str | None, Any]:
-            tick = _tick(edgar_discovery, store, instance, discovery)
-            for request in tick.dynamic_partitions_requests or []:
-                instance.add_dynamic_partitions(str(SOURCES.name), list(request.partition_keys))
-            for request in tick.run_requests or []:
-                job = defs.resolve_job_def("ingest_filings")
-                assert job.execute_in_process(
-                    instance=instance, run_config=quiet, partition_key=request.partition_key
-                ).success
-            for _ in range(4):
-                result = dg.evaluate_automation_conditions(defs=defs, instance=instance, cursor=automation)
-                automation = result.cursor
-                names = [r.key.to_user_string() for r in result.results if r.true_subset.size]
-                builds.extend(names)
-                if names:
-                    assert (
-                        defs.resolve_job_def("publish_index")
-                        .execute_in_process(instance=instance, run_config=quiet)
-                        .success
-                    )
-            return tick.cursor, automation
-
-        cursors = day(None, None)
-        assert builds == ["corpus_manifest", "search_index"], "one build, for all of them"
+        floor = Floor(store, instance, defs)
+        assert floor.tick() == {}, "the day before: nothing is there, and nothing is asked for"
+        tick = _tick(edgar_discovery, store, instance)
+        floor.take(tick)
+        asked = floor.tick()
+        assert set(asked) == CHAIN and {len(keys) for keys in asked.values()} == {57}, "one tick sends all of them on"
+        assert all(floor.run(asked))
+        assert floor.settle() == INDEX, "one build, for all of them"
         catalog = read_catalog(store)
         assert len(published_versions(store)) == 57 and len(catalog.publications) == 1
         assert sorted(r.file_name[:20] for r in catalog.rejections.values()) == sorted(broken)
         assert all(rejection.message for rejection in catalog.rejections.values())
+        state = status(store)
+        assert (state.counts["published"], state.rejected, state.stale) == (57, 3, ())
+        assert state.edgar.newest and (len(state.edgar.newest.sources), state.edgar.newest.rejected) == (57, 3)
         edgar.asked.clear()
-        day(*cursors)
-        assert len(builds) == 2 and edgar.paths() == ["/files/company_tickers.json", SUBMISSIONS]
+        runs = len(instance.get_run_records())
+        floor.take(_tick(edgar_discovery, store, instance, tick.cursor))
+        hashes = {source_id: newest_hash(source) for source_id, source in catalog.sources.items()}
+        floor.take(_tick(source_observation, store, instance, json.dumps({"reported": hashes, "waited": {}})))
+        assert [floor.tick() for _ in range(3)] == [{}] * 3
+        assert edgar.paths() == ["/files/company_tickers.json", SUBMISSIONS]
+        assert len(instance.get_run_records()) == runs
         assert read_catalog(store).sequence == catalog.sequence, "the next day without news changes nothing"
+        assert status(store).edgar.with_news == state.edgar.newest

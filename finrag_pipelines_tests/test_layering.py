@@ -21,6 +21,7 @@ STAGES = (
     "evidence",
     "answering",
     "evaluation",
+    "lifecycle",
 )
 
 

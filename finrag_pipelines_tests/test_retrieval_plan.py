@@ -266,7 +266,9 @@ def test_the_lexicon_names_only_components_and_statements_that_it_holds() -> Non
         assert all(lexicon.statement(name) for name in concept.statements)
 
 
-HELD = frozenset("revenue sales grew gross margin memo sprite research coca cola pepsico".split())
+HELD = frozenset(
+    {"revenue", "sales", "grew", "gross", "margin", "memo", "sprite", "research", "coca", "cola", "pepsico"}
+)
 
 
 @pytest.mark.parametrize(

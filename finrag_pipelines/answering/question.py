@@ -281,7 +281,7 @@ def _qualifiers(folded: str, ratio: str | None, named: tuple[str, ...], scope: s
     if place < 0:
         return ()
     found = [stem(one) for one in text.split() if one in _VARIANTS and f" {one} " not in f" {hit} "]
-    before, after = text[:place].split(), text[place + len(hit) + 2 :].split()
+    before, after = text[:place].split(), text[place + len(hit or "") + 2 :].split()
     if after and after[0] in _ANOTHER_ITEM:  # a goodwill impairment is no goodwill
         found.append(stem(after[0]))
     if cause := _EFFECT_OF.search(" ".join(before)):  # "the effects of X on the measure": not the measure alone

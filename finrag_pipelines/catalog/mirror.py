@@ -1,12 +1,17 @@
-"""The catalog as tables in DuckDB, schema `catalog`: a mirror of the log for SQL, rewritten whole when the log grew."""
+"""The catalog as tables in DuckDB, schema `catalog`: a mirror of the log for SQL.
+
+What stands now is rewritten whole, in bulk; of the events, which only grow in number, the new ones are added.
+"""
 
 from typing import Any
 
 import duckdb
 
-from finrag_pipelines.catalog.catalog import Catalog, DocumentVersion, read_catalog
-from finrag_pipelines.catalog.log import read_entries
-from finrag_pipelines.storage import Store, canonical_json
+from finrag_pipelines.catalog.amendments import amendment_links
+from finrag_pipelines.catalog.catalog import LIVE, Catalog, DocumentVersion, Source, read_catalog
+from finrag_pipelines.catalog.identity import UNKNOWN, Amendment
+from finrag_pipelines.catalog.log import entry_hash, read_entries
+from finrag_pipelines.storage import Store, canonical_json, digest
 from finrag_pipelines.storage.database import database
 
 _TABLES = {
@@ -20,6 +25,8 @@ _TABLES = {
     "lifecycle_events": """sequence INTEGER, position INTEGER, happened_at TIMESTAMPTZ, type VARCHAR, source_id VARCHAR,
         detail JSON""",
     "access_labels": "source_id VARCHAR, label VARCHAR",
+    "amendments": """source_id VARCHAR PRIMARY KEY, amends VARCHAR, effect VARCHAR, scope VARCHAR, number INTEGER,
+        basis VARCHAR, unknown VARCHAR""",
     "index_versions": """index_version VARCHAR, manifest_sha256 VARCHAR, sources INTEGER, fragments INTEGER,
         published_at TIMESTAMPTZ""",
     "rejections": """origin VARCHAR PRIMARY KEY, file_name VARCHAR, content_sha256 VARCHAR, code VARCHAR,
@@ -38,6 +45,14 @@ def availability(version: DocumentVersion | None, published: bool) -> str:
     return "parsed" if version.representation_id else "registered"
 
 
+def standing(source: Source, published: bool) -> tuple[str, str | None]:
+    """Return how far a source has come, or that it is suspended or erased, and why it is not answered from."""
+    if source.lifecycle != LIVE:
+        return source.lifecycle, source.reason or None
+    current = source.current
+    return availability(current, published), ": ".join(current.failure) if current and current.failure else None
+
+
 def mirror_catalog(store: Store, published: frozenset[tuple[str, int]] = frozenset()) -> None:
     """Bring the tables up to the log. `published` are the (source, version) pairs of the index that answers."""
     with database(store) as connection:
@@ -46,6 +61,10 @@ def mirror_catalog(store: Store, published: frozenset[tuple[str, int]] = frozens
         connection.execute("BEGIN")
         _make_tables(connection, store, catalog, published)
         connection.execute("COMMIT")
+
+
+_MARK = "sequence INTEGER, sha256 VARCHAR, events BIGINT, layout VARCHAR, erasures VARCHAR"
+"""Columns of the table `mirrored`: how far the events were copied, and from what."""
 
 
 def expected_tables(store: Store, published: frozenset[tuple[str, int]] = frozenset()) -> dict[str, list[tuple]]:
@@ -69,15 +88,40 @@ def _make_tables(
     published: frozenset[tuple[str, int]],
 ) -> None:
     connection.execute("CREATE SCHEMA IF NOT EXISTS catalog")
+    after, previous, count = _copied(connection, store, catalog)
     for name, columns in _TABLES.items():
-        connection.execute(f"CREATE OR REPLACE TABLE catalog.{name} ({columns})")
+        if not (after and name == "lifecycle_events"):
+            connection.execute(f"CREATE OR REPLACE TABLE catalog.{name} ({columns})")
     _fill(connection, catalog, published)
+    entries = list(read_entries(store, after, previous))
     events = [
         (entry.sequence, position, entry.at, event["type"], event.get("source_id"), canonical_json(event).decode())
-        for entry in read_entries(store)
+        for entry in entries
         for position, event in enumerate(entry.events)
     ]
     _insert(connection, "lifecycle_events", events)
+    newest = (entries[-1].sequence, entries[-1].sha256) if entries else (after, previous)
+    connection.execute(f"CREATE OR REPLACE TABLE catalog.mirrored ({_MARK})")
+    _insert(connection, "mirrored", [(*newest, count + len(events), digest(_TABLES), _erasures(catalog))])
+
+
+def _copied(connection: duckdb.DuckDBPyConnection, store: Store, catalog: Catalog) -> tuple[int, str | None, int]:
+    """Return number and hash of the newest log entry whose events stand in the table, and the number of events; zeros
+    where they are to be copied anew: another layout, another log, events that are missing, or an erasure, which changes
+    entries that were copied."""
+    query = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'catalog'"
+    if not {"mirrored", "lifecycle_events"} <= {name for (name,) in connection.execute(query).fetchall()}:
+        return 0, None, 0
+    row = connection.execute("SELECT sequence, sha256, events, layout, erasures FROM catalog.mirrored").fetchone()
+    held = connection.execute("SELECT count(*) FROM catalog.lifecycle_events").fetchone()
+    unfinished = any(not one.is_done for one in catalog.erasures)
+    if row is None or held is None or unfinished or row[2:] != (held[0], digest(_TABLES), _erasures(catalog)):
+        return 0, None, 0
+    return (row[0], row[1], row[2]) if entry_hash(store, row[0]) == row[1] else (0, None, 0)
+
+
+def _erasures(catalog: Catalog) -> str:
+    return f"{sum(one.is_done for one in catalog.erasures)} of {len(catalog.erasures)}"
 
 
 def mirrored_sequence(store: Store) -> int:
@@ -107,8 +151,7 @@ def _fill(connection: duckdb.DuckDBPyConnection, catalog: Catalog, published: fr
                 identity.filed,
                 identity.title,
                 current.version if current else None,
-                availability(current, is_published),
-                ": ".join(current.failure) if current and current.failure else None,
+                *standing(source, is_published),
             )
         )
         for version in source.versions:
@@ -131,6 +174,7 @@ def _fill(connection: duckdb.DuckDBPyConnection, catalog: Catalog, published: fr
     _insert(connection, "document_versions", versions)
     _insert(connection, "representations", representations)
     _insert(connection, "access_labels", labels)
+    _insert(connection, "amendments", _amendments(catalog))
     _insert(
         connection,
         "index_versions",
@@ -143,7 +187,22 @@ def _fill(connection: duckdb.DuckDBPyConnection, catalog: Catalog, published: fr
     )
 
 
+def _amendments(catalog: Catalog) -> list[tuple[Any, ...]]:
+    identities = {source_id: source.identity for source_id, source in catalog.sources.items()}
+    rows = []
+    for source_id, link in amendment_links(identities).items():
+        said = identities[source_id].amendment or Amendment(UNKNOWN)
+        rows.append((source_id, link.amends, said.effect, said.scope, said.number, said.basis, link.reason))
+    return rows
+
+
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[Any, ...]]) -> None:
-    if rows:
-        marks = ", ".join("?" for _ in rows[0])
-        connection.executemany(f"INSERT INTO catalog.{table} VALUES ({marks})", rows)
+    """Add rows in bulk: one statement a row takes a millisecond each."""
+    if not rows:
+        return
+    import pyarrow as pa
+
+    columns = [pa.array(column) for column in zip(*rows, strict=True)]
+    connection.register("incoming_rows", pa.table(columns, names=[f"c{place}" for place in range(len(columns))]))
+    connection.execute(f"INSERT INTO catalog.{table} SELECT * FROM incoming_rows")
+    connection.unregister("incoming_rows")

@@ -61,6 +61,7 @@ def source_filings(store: StoreResource) -> DataVersionsByPartition:
     group_name="ingestion",
     kinds={"python"},
     owners=OWNERS,
+    automation_condition=automation.chain_follows_its_bytes(),
     code_version="1",
     description="The newest received bytes of a source as its current version; earlier versions stay as they are.",
 )
@@ -88,6 +89,7 @@ def document_versions(context: AssetExecutionContext, store: StoreResource) -> M
     group_name="parsing",
     kinds={"python", "parquet"},
     owners=OWNERS,
+    automation_condition=automation.goes_along_with_its_chain(),
     code_version=PARSER,
     check_specs=[
         *(AssetCheckSpec(name, asset="text_representations", blocking=True) for name in REPRESENTATION_CHECKS),
@@ -169,6 +171,7 @@ def text_representations(
     group_name="chunking",
     kinds={"python", "parquet"},
     owners=OWNERS,
+    automation_condition=automation.goes_along_with_its_chain(),
     code_version=CHUNKER,
     check_specs=[AssetCheckSpec("text_is_in_fragments", asset="fragments", blocking=True)],
     description="Ranges of the representation inside one section or speaker turn, sized for the embedder.",
@@ -205,6 +208,7 @@ def fragments(context: AssetExecutionContext, store: StoreResource) -> Iterator[
     group_name="embedding",
     kinds={"pytorch", "parquet"},
     owners=OWNERS,
+    automation_condition=automation.goes_along_with_its_chain(),
     code_version="1",
     pool="embedder",
     description="One vector per fragment, kept by the hash of the text as embedded and the digest of the model.",
@@ -258,16 +262,16 @@ def corpus_manifest(store: StoreResource) -> MaterializeResult:
     kinds={"lancedb", "rust"},
     owners=OWNERS,
     code_version="1",
-    pool="index_writer",
+    pool="duckdb_writer",
     automation_condition=automation.follows_its_inputs(),
     check_specs=[AssetCheckSpec("ids_agree", asset="search_index", blocking=True)],
     description="An immutable lexical and vector index over one manifest, built aside, checked, then published by "
     "flipping one pointer.",
 )
 def search_index(store: StoreResource, embedder: EmbedderResource) -> Iterator[MaterializeResult | AssetCheckResult]:
-    """Build, check and publish the index version of the current manifest."""
+    """Build, check and publish the index version of the current manifest; the first one answers at once."""
     try:
-        published = pipeline.publish_index(store.open(), embedder.open())
+        published = pipeline.publish_index(store.open(), embedder.open(), promote=False)
     except IndexCheckError as error:
         yield AssetCheckResult(check_name="ids_agree", passed=False, description=str(error))
         raise Failure(str(error), allow_retries=False) from error
@@ -305,7 +309,7 @@ class Questions(Config):
 
 
 @asset(
-    deps=[search_index],
+    deps=["current_index"],
     group_name="answers",
     kinds={"duckdb", "parquet"},
     owners=OWNERS,
@@ -318,11 +322,15 @@ def answers(
     """Answer the questions of the run's configuration and keep the evidence under the run's id."""
     from finrag_pipelines.answering.generators import GeneratorError
     from finrag_pipelines.answering.run import AnswerSettings, answer_and_record
+    from finrag_pipelines.as_of import index_as_of
 
+    version = config.index_version or None
+    if config.as_of and not version:
+        version = index_as_of(store.open(), config.as_of, embedder.open())
     settings = AnswerSettings(
         principal=config.principal,
         as_of=config.as_of or None,
-        index_version=config.index_version or None,
+        index_version=version,
         mode=config.mode,
         partial=config.partial,
         generator=config.generator,

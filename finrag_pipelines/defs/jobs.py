@@ -14,8 +14,9 @@ ingest_filings = define_asset_job(
 
 publish_index = define_asset_job(
     "publish_index",
-    selection=AssetSelection.assets("corpus_manifest", "search_index"),
-    description="Collect what is ready into a manifest, build its index version, check it and publish it.",
+    selection=AssetSelection.assets("corpus_manifest", "search_index", "index_evaluation", "current_index"),
+    description="Collect what is ready into a manifest, build its index version, check and publish it, compare it with "
+    "the one that answers, and make it answer unless a guarded figure fell.",
 )
 
 answer_questions = define_asset_job(

@@ -1,11 +1,12 @@
 """Running the jobs in this process, for the command line and for tests, with the runs and events that the UI shows."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
-from dagster import DagsterInstance, DagsterRunStatus, Definitions, RunsFilter
+from dagster import AssetKey, DagsterInstance, DagsterRunStatus, Definitions, MultiPartitionKey, RunsFilter
 from dagster._core.instance.ref import InstanceRef
 
 from finrag_pipelines.build import build_defs
@@ -21,10 +22,12 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended: its id, and the message of the step that failed, if one did."""
+    """How a run ended: its id, the message of the step that failed, if one did, and what the assets that it
+    materialized say of themselves, by asset and label."""
 
     run_id: str
     error: str | None
+    metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def succeeded(self) -> bool:
@@ -69,20 +72,50 @@ class LocalRunner:
     def ingest(self, source_ids: Sequence[str], done: Callable[[str, RunOutcome], None]) -> list[RunOutcome]:
         """Send each source through its chain, one run each; a failed one does not stop the others."""
         self._close_abandoned()
-        self.instance.add_dynamic_partitions(SOURCES.name or "", list(source_ids))
         outcomes, catalog = [], read_catalog(self.store)
         for source_id in source_ids:
+            # Not all at once: a daemon on the same store would send those that wait here through their chains as well.
+            self.instance.add_dynamic_partitions(SOURCES.name or "", [source_id])
             # Reported before the run, so that its inputs are the newest bytes and nothing is shown as stale after it.
             self.instance.report_runless_asset_event(observation_of(catalog.source(source_id)))
-            outcome = self._run("ingest_filings", partition_key=source_id)
+            outcome = self._run("ingest_filings", partition_key=source_id, tags=_INGESTION)
             outcomes.append(outcome)
             done(source_id, outcome)
         return outcomes
 
     def publish(self) -> RunOutcome:
-        """Build and publish the index of everything that is ready."""
+        """Build and publish the index of everything that is ready, and promote it unless a guarded figure fell."""
         self._close_abandoned()
-        return self._run("publish_index")
+        return self._run("publish_index", tags=_INGESTION)
+
+    def build_index(self) -> RunOutcome:
+        """Build and publish the index of everything that is ready; the first one answers at once, others wait."""
+        self._close_abandoned()
+        return self._run("publish_index", tags=_INGESTION, assets=("corpus_manifest", "search_index"))
+
+    def publish_at_once(self) -> RunOutcome:
+        """Publish the index that follows from a change of rules, without comparing it with the one that answers."""
+        self._close_abandoned()
+        return self._run("publish_at_once", tags=_INGESTION)
+
+    def promote(self, version: str = "", eval_sets: Sequence[str] = (), force: bool = False) -> RunOutcome:
+        """Compare an index version (the newest published one if empty) with the one that answers, and promote it
+        unless a guarded figure fell; the verdict is kept in the store."""
+        config = {"config": {"index_version": version, "eval_sets": list(eval_sets), "force": force}}
+        return self._run("promote_index", {"ops": {"index_evaluation": config, "current_index": config}})
+
+    def roll_back(self) -> RunOutcome:
+        """Make the index version answer that did before the last promotion."""
+        return self._run("roll_back_index")
+
+    def evaluate(self, configuration: str, eval_set: str, config: dict[str, Any]) -> RunOutcome:
+        """Run one configuration on one eval set with this configuration of the asset `evaluation_results`."""
+        key = MultiPartitionKey({"configuration": configuration, "eval_set": eval_set})
+        return self._run("evaluate", {"ops": {"evaluation_results": {"config": config}}}, key)
+
+    def report(self) -> RunOutcome:
+        """Write the report over the current results of all configurations and sets."""
+        return self._run("report_evaluation")
 
     def _close_abandoned(self) -> None:
         """Mark as failed the runs of ingestions that were killed. The caller holds the lock of ingestion, so that no
@@ -99,17 +132,28 @@ class LocalRunner:
         """Run `answer_questions` with this configuration of the asset `answers`."""
         return self._run("answer_questions", {"ops": {"answers": {"config": config}}})
 
-    def _run(self, job: str, run_config: dict[str, Any] | None = None, partition_key: str | None = None) -> RunOutcome:
+    def _run(
+        self,
+        job: str,
+        run_config: dict[str, Any] | None = None,
+        partition_key: str | None = None,
+        tags: dict[str, str] | None = None,
+        assets: Sequence[str] = (),
+    ) -> RunOutcome:
         result = self.definitions.resolve_job_def(job).execute_in_process(
             run_config={**_QUIET, **(run_config or {})},
             instance=self.instance,
             partition_key=partition_key,
-            tags=None if job == "answer_questions" else _INGESTION,
+            tags=tags,
             raise_on_error=False,
+            asset_selection=[AssetKey(name) for name in assets] or None,
         )
-        if result.success:
-            return RunOutcome(result.run_id, None)
-        return RunOutcome(result.run_id, _first_failure(result))
+        made = [one.step_materialization_data.materialization for one in result.get_asset_materialization_events()]
+        said = {
+            one.asset_key.to_user_string(): {label: value.value for label, value in one.metadata.items()}
+            for one in made
+        }
+        return RunOutcome(result.run_id, None if result.success else _first_failure(result), said)
 
 
 def _first_failure(result: Any) -> str:
@@ -122,5 +166,7 @@ def _first_failure(result: Any) -> str:
             while error is not None and error.cause is not None:
                 error = error.cause
             if error is not None:
-                return f"step {event.step_key}: {error.message.strip()}"
+                # Our own errors say what, where and what next; the name of their class says nothing to a user.
+                message = re.sub(r"^finrag_pipelines\.[\w.]+: ", "", error.message.strip())
+                return message if message != error.message.strip() else f"step {event.step_key}: {message}"
     return "the run failed before its first step; see the Dagster UI"

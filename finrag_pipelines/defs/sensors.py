@@ -1,12 +1,14 @@
-"""Sensors: a folder and EDGAR are watched for new bytes of sources, and what arrived is sent through its chain.
+"""Sensors: a folder and EDGAR are watched for new bytes of sources; automation sends what changed through its chain.
 
-Discovery receives; observation says what stands and picks up what was received by other ways, or left behind.
+Discovery receives, adds partitions, reports hashes, and launches nothing. Observation reports what was received by
+other ways, and picks up what was left behind.
 """
 
 import json
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dagster import (
@@ -22,6 +24,7 @@ from dagster import (
 )
 
 from finrag_pipelines.catalog.catalog import Source, read_catalog
+from finrag_pipelines.defs.assets import FILING_CHAIN
 from finrag_pipelines.defs.jobs import ingest_filings
 from finrag_pipelines.defs.observation import chain_request, newest_hash, observation_of
 from finrag_pipelines.defs.partitions import SOURCES
@@ -32,6 +35,8 @@ from finrag_pipelines.storage import Store, project_root
 
 # Dagster ends a sensor's tick after 60 s. The cursor keeps what was done, and the next tick goes on from there.
 DEADLINE_SECONDS = 40.0
+# Automation, which ticks twice a minute, goes first: both would send the same source on.
+PATIENCE_TICKS = 3
 
 
 def watched_folder() -> Path:
@@ -40,11 +45,10 @@ def watched_folder() -> Path:
 
 
 @sensor(
-    job=ingest_filings,
     minimum_interval_seconds=30,
     default_status=DefaultSensorStatus.STOPPED,
-    description="Receives new and changed files of the watched folder and sends each source through its chain. "
-    "A folder that cannot be read is an error, never an empty folder.",
+    description="Receives new and changed files of the watched folder and reports their hashes, by which the chains of "
+    "their sources materialize. A folder that cannot be read is an error, never an empty folder.",
 )
 def folder_discovery(context: SensorEvaluationContext, store: StoreResource) -> SensorResult | SkipReason:
     """Receive what changed in the watched folder since the last tick."""
@@ -73,11 +77,10 @@ def folder_discovery(context: SensorEvaluationContext, store: StoreResource) -> 
 
 
 def _sent_on(store: Store, source_ids: set[str], cursor: str, nothing: str | None = None) -> SensorResult:
-    """Add the partitions of sources that arrived, report their bytes, and ask for their chains."""
+    """Add the partitions of sources that arrived and report their bytes: by that their chains materialize."""
     catalog = read_catalog(store)
     sources = [catalog.source(source_id) for source_id in sorted(source_ids)]
     return SensorResult(
-        run_requests=[chain_request(source) for source in sources],
         dynamic_partitions_requests=[SOURCES.build_add_request(sorted(source_ids))] if sources else [],
         asset_events=[observation_of(source) for source in sources],
         cursor=cursor,
@@ -93,10 +96,9 @@ def _cursor(cursor: str | None) -> dict[str, str]:
 
 
 @sensor(
-    job=ingest_filings,
     minimum_interval_seconds=600,
     default_status=DefaultSensorStatus.STOPPED,
-    description="Receives new filings of the companies on the watch list and sends each through its chain. The cursor "
+    description="Receives new filings of the companies on the watch list and reports their hashes. The cursor "
     "names the company to begin with, so that a long list is gone through over several ticks. A question that EDGAR "
     "does not answer is named, never taken for nothing new.",
 )
@@ -104,6 +106,7 @@ def edgar_discovery(context: SensorEvaluationContext, store: StoreResource) -> S
     """Receive what the watched companies have filed since, as far as the time of one tick goes."""
     from finrag_pipelines.ingestion.edgar.client import EdgarClient
     from finrag_pipelines.ingestion.edgar.poll import beginning_with, poll
+    from finrag_pipelines.ingestion.edgar.poll_record import PollRecord, record_poll
     from finrag_pipelines.ingestion.edgar.settings import edgar_settings
 
     if not watch_list_path().exists():
@@ -113,8 +116,10 @@ def edgar_discovery(context: SensorEvaluationContext, store: StoreResource) -> S
     arrived: set[str] = set()
     unanswered: list[str] = []
     done = answered = 0
+    record = PollRecord("edgar_discovery")
     with EdgarClient(opened, edgar_settings(watch_list.user_agent), time.monotonic() + DEADLINE_SECONDS) as client:
         for polled in poll(opened, client, companies):
+            record = record.with_round(polled)
             arrived |= set(polled.source_ids)
             done += polled.is_done
             answered += polled.is_done and not polled.unanswered
@@ -124,6 +129,7 @@ def edgar_discovery(context: SensorEvaluationContext, store: StoreResource) -> S
             for receipt in polled.receipts:
                 if receipt.code:
                     context.log.warning(f"left out: {receipt.code}: {receipt.path}")
+    record_poll(opened, record)
     missed = (
         f"; EDGAR did not answer about {', '.join(unanswered)}: the log of this tick says why" if unanswered else ""
     )
@@ -145,26 +151,43 @@ def _next(companies: Sequence[WatchedCompany], done: int) -> str:
     minimum_interval_seconds=60,
     default_status=DefaultSensorStatus.RUNNING,
     description="Reports the content hash of every source that is new or changed. A source whose bytes are still not "
-    "registered a tick later, with no run on its way, is sent through its chain: that is how what a job or a command "
-    "received gets there, and what a stopped daemon left behind.",
+    "registered three ticks later, with no run on its way, is sent through its chain: where the sensor `automation` is "
+    "switched off, or did not see it.",
 )
 def source_observation(context: SensorEvaluationContext, store: StoreResource) -> SensorResult | SkipReason:
     """Report changed hashes; ask for the chains of sources that nobody else has asked for."""
     sources = read_catalog(store.open()).sources
-    reported = _cursor(context.cursor)
-    hashes = {source_id: newest_hash(source) for source_id, source in sorted(sources.items())}
-    changed = [source_id for source_id, content in hashes.items() if reported.get(source_id) != content]
+    seen = _Seen.of(context.cursor)
+    hashes = {source_id: newest_hash(source) for source_id, source in sorted(sources.items()) if not source.withheld}
+    changed = [source_id for source_id, content in hashes.items() if seen.reported.get(source_id) != content]
     left = [s for s in sorted(set(hashes) - set(changed)) if not _is_registered(sources[s])]
-    waiting = [source_id for source_id in left if not _is_on_its_way(context, source_id)] if left else []
+    waited = {s: seen.waited.get(s, 0) + 1 for s in left if not _is_on_its_way(context, s)}
+    waiting = [source_id for source_id, ticks in waited.items() if ticks >= PATIENCE_TICKS]
     known = set(context.instance.get_dynamic_partitions(str(SOURCES.name)))
     missing = sorted({*changed, *waiting} - known)
     return SensorResult(
         run_requests=[chain_request(sources[source_id]) for source_id in waiting],
         dynamic_partitions_requests=[SOURCES.build_add_request(missing)] if missing else [],
         asset_events=[observation_of(sources[source_id]) for source_id in changed],
-        cursor=json.dumps(hashes),
+        cursor=json.dumps({"reported": hashes, "waited": waited}),
         skip_reason=None if waiting else f"{len(changed)} of {len(hashes)} sources have new bytes",
     )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the cursor keeps: the hashes that were reported, and for how many ticks a source has waited since."""
+
+    reported: dict[str, str]
+    waited: dict[str, int]
+
+    @staticmethod
+    def of(cursor: str | None) -> "_Seen":
+        try:
+            kept = json.loads(cursor or "{}")
+            return _Seen(dict(kept["reported"]), {name: int(ticks) for name, ticks in kept["waited"].items()})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return _Seen({}, {})  # a cursor of another layout: everything is reported again, which changes nothing
 
 
 def _is_registered(source: Source) -> bool:
@@ -174,7 +197,7 @@ def _is_registered(source: Source) -> bool:
 def _is_on_its_way(context: SensorEvaluationContext, source_id: str) -> bool:
     return bool(
         context.instance.get_run_records(
-            RunsFilter(job_name=ingest_filings.name, tags={"dagster/partition": source_id}, statuses=_UNFINISHED),
+            RunsFilter(tags={"dagster/partition": source_id}, statuses=_UNFINISHED),
             limit=1,
         )
     )
@@ -188,11 +211,15 @@ _UNFINISHED = [
     DagsterRunStatus.CANCELING,
 ]
 
+_FOLLOWING = ("corpus_manifest", "search_index", "index_evaluation", "current_index", "evaluation_report")
+
 automation = AutomationConditionSensorDefinition(
     "automation",
-    target=AssetSelection.assets("corpus_manifest", "search_index"),
+    target=AssetSelection.assets(*FILING_CHAIN, *_FOLLOWING),
     default_status=DefaultSensorStatus.RUNNING,
-    description="Builds the manifest and the index when a source's chain has brought something new.",
+    description="Sends sources with new bytes through their chains, builds the manifest and the index when a chain has "
+    "brought something new, compares it with the index that answers, and promotes it where no guarded figure fell. "
+    "Writes the evaluation report when results have changed.",
 )
 
 SENSORS = [folder_discovery, edgar_discovery, source_observation, automation]

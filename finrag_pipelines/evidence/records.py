@@ -16,9 +16,12 @@ GENESIS = "0" * 64  # what the first record names as its predecessor
 ERASED = "[erased]"  # what stands where a text was erased
 
 
-def committed(default: str = "") -> Any:
-    """A text field that enters the record hash as a salted commitment."""
-    return field(default=default, metadata={"committed": True})
+COMMITTED = {"committed": True}
+
+
+def committed(default: str | None = "") -> Any:
+    """A text field that enters the record hash as a salted commitment; None enters it as it is."""
+    return field(default=default, metadata=COMMITTED)
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class ClaimRow:
 
     claim: int
     verdict: str
-    reason: str = ""
+    reason: str = committed()
     sentence: str = committed()
 
 
@@ -112,8 +115,8 @@ class CitationRow:
     company: str
     form: str
     period: str | None
-    section: str | None
-    speaker: str | None
+    section: str | None = field(metadata=COMMITTED)
+    speaker: str | None = field(metadata=COMMITTED)
     role: str | None
     page_index: int | None
     page_label: str | None
@@ -122,7 +125,7 @@ class CitationRow:
     representation_id: str
     representation_type: str
     content_sha256: str
-    quote_sha256: str
+    quote_sha256: str = field(metadata=COMMITTED)
     quote: str = committed()
 
 
@@ -192,7 +195,7 @@ class AnswerRecord:
     prompt_sha256: str | None = None
     policy_epoch: int = 0
     refusal_code: str | None = None
-    refusal_reason: str | None = None
+    refusal_reason: str | None = committed(None)
     missing: tuple[str, ...] = ()
     rule_digests: tuple[str, ...] = ()
     timings_ms: tuple[tuple[str, float], ...] = ()
@@ -262,13 +265,13 @@ def commitment(salt: str, text: str) -> str:
 
 
 def _text_fields(record: AnswerRecord) -> list[tuple[str, str]]:
-    """List the committed fields of a record as (path, text)."""
+    """List the committed fields of a record that hold something as (path, text)."""
     found = [(one.name, getattr(record, one.name)) for one in dataclasses.fields(record) if _is_committed(one)]
     for name, row_type in CHILDREN.items():
         names = [one.name for one in dataclasses.fields(row_type) if _is_committed(one)]
         for number, row in enumerate(getattr(record, name)):
             found += [(f"{name}.{number}.{field_name}", getattr(row, field_name)) for field_name in names]
-    return found
+    return [(path, text) for path, text in found if text is not None]
 
 
 def _put(tree: Any, path: str, value: Any) -> None:

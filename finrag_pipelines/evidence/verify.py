@@ -1,13 +1,14 @@
 """Proof, after the fact: every citation re-read from stored bytes, the chains re-computed, the database compared."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import duckdb
 
 from finrag_pipelines.catalog.catalog import read_catalog
 from finrag_pipelines.catalog.log import CatalogError, check_log
+from finrag_pipelines.evidence.blank import blank_paths, rests_on
 from finrag_pipelines.evidence.mirrors import catalog_differences, database_differences
 from finrag_pipelines.evidence.model import Difference
 from finrag_pipelines.evidence.records import GENESIS, AnswerRecord, Sealed, commitment, record_hash, unseal
@@ -19,13 +20,14 @@ from finrag_pipelines.evidence.write import (
     finish_interrupted,
     read_disclosure,
     read_head,
+    read_records,
     read_run,
     run_ids,
 )
 from finrag_pipelines.parsing.representation_store import read_representation
 from finrag_pipelines.storage import Store, StoreError, sha256_text
 
-__all__ = ["Difference", "verify"]
+__all__ = ["Difference", "erased_answers", "verify"]
 
 
 def verify(
@@ -54,12 +56,33 @@ def verify(
         except duckdb.Error as error:
             found.append(Difference("", "database", f"cannot be read: {str(error).splitlines()[0]}"))
     texts = _Representations(store)
+    may_be_blank = _erasures(store)
     for sealed in records:
         found += _record_differences(sealed)
+        if blank_paths(sealed) and not may_be_blank(sealed):
+            found.append(Difference(sealed.answer_id, "texts", "are blank, and no erasure accounts for it"))
         found += _citation_differences(sealed, texts)
     if answer_id is None:
         found += _catalog_log_differences(store, texts, published)
     return sorted(set(found))
+
+
+def _erasures(store: Store) -> Callable[[Sealed], bool]:
+    """Return what tells whether an erasure, done or under way, accounts for the blank texts of a record."""
+    try:
+        catalog = read_catalog(store)
+    except CatalogError:
+        return lambda sealed: True  # that the log is damaged is a difference of its own
+    contents = catalog.erased_contents
+    answers = frozenset().union(*(one.answers for one in catalog.erasures))
+    under_way = any(not one.is_done for one in catalog.erasures)
+    return lambda sealed: under_way or sealed.answer_id in answers or rests_on(sealed, contents)
+
+
+def erased_answers(store: Store, answer_id: str | None = None) -> tuple[str, ...]:
+    """Return the ids of the answers of which texts were erased, in the order of the chain: all, or this one if it is."""
+    records = read_records(store) if answer_id is None else [find_answer(store, answer_id)]
+    return tuple(one.answer_id for one in records if blank_paths(one))
 
 
 def _recovered(store: Store) -> list[Difference]:

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import duckdb
 
+from finrag_pipelines.catalog.catalog import read_catalog
+from finrag_pipelines.evidence.blank import blanked
 from finrag_pipelines.evidence.records import GENESIS, AnswerRecord, DisclosureRow, Sealed, record_hash, seal, unseal
-from finrag_pipelines.evidence.tables import SCHEMA, create_tables, insert_rows, table_rows
+from finrag_pipelines.evidence.tables import SCHEMA, create_tables, insert_rows, table_columns, table_rows
 from finrag_pipelines.storage import Store, canonical_json, crash_point, create_file, sha256_bytes, write_file
-from finrag_pipelines.storage.database import database
+from finrag_pipelines.storage.database import DATABASE, database
 
 FOLDER = "evidence"
 _RUN_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")
@@ -168,8 +170,10 @@ def write_answers(store: Store, run_id: str, answers: Sequence[AnswerRecord]) ->
         ]
         sealed: list[Sealed] = []
         previous = head.record_hash
+        erased = read_catalog(store).erased_contents
         for offset, one in enumerate(named, start=1):
-            sealed.append(seal(one, head.sequence + offset, previous))
+            # What was erased while this answer was made must not be written down by it.
+            sealed.append(blanked(seal(one, head.sequence + offset, previous), erased))
             previous = sealed[-1].record_hash
         write_file(store.path(FOLDER, "PENDING"), run_id.encode())
         crash_point("evidence.before_records")
@@ -222,6 +226,34 @@ def _run_row(store: Store, run_id: str, records: Sequence[Sealed]) -> tuple:
     sequences = [one.sequence for one in records]
     content = run_path(store, run_id).read_bytes()
     return run_id, min(sequences, default=0), max(sequences, default=0), sha256_bytes(content)
+
+
+def write_run(store: Store, run_id: str, records: Sequence[Sealed]) -> None:
+    """Put these records in the place of a run's file, whole. The caller holds the evidence lock."""
+    write_file(run_path(store, run_id), _to_parquet(records))
+
+
+def reload_runs(store: Store, runs: Sequence[str]) -> None:
+    """Load runs into the database in place of what it has of them. The caller holds the evidence lock."""
+    if not store.path(DATABASE).exists():
+        return
+    with database(store) as connection:
+        connection.execute("BEGIN")
+        if create_tables(connection):
+            runs = run_ids(store)
+            _load_disclosures(store, connection)
+        for run_id in runs:
+            records = read_run(store, run_id)
+            for name in table_columns():
+                if name not in ("runs", "disclosures"):
+                    marks = ", ".join("?" for _ in records)
+                    names = [one.answer_id for one in records]
+                    connection.execute(f"DELETE FROM {SCHEMA}.{name} WHERE answer_id IN ({marks})", names)
+            connection.execute(f"DELETE FROM {SCHEMA}.runs WHERE run_id = ?", [run_id])
+            for one in records:
+                insert_rows(connection, table_rows(one))
+            insert_rows(connection, {"runs": [_run_row(store, run_id, records)]})
+        connection.execute("COMMIT")
 
 
 def sync_database(store: Store, rebuild: bool = False) -> list[str]:

@@ -1,6 +1,6 @@
 """The manifest: exactly which sources, and which fragments of them, an index version holds."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -22,7 +22,8 @@ class ManifestEntry:
 
     `fragment_set_id` is the content hash of the fragments in `fragments_path` (relative to the store's root).
     `company` is the company id, or None for documents without an issuer; `subjects` are company ids or names that
-    the document is about; `period` is a fiscal label; dates are ISO dates.
+    the document is about; `period` is a fiscal label; dates are ISO dates. `amendment` is the effect of an amendment
+    (`restates`, `adds`, `unknown`), None for what is none.
     """
 
     source_id: str
@@ -41,6 +42,13 @@ class ManifestEntry:
     title: str | None = None
     subjects: tuple[str, ...] = ()
     event_dates: tuple[str, ...] = ()
+    amendment: str | None = None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The entry as JSON has it. A field that came later stands in it where it says something, so that the hashes
+        of manifests and shards without it stay what they were."""
+        return {name: getattr(self, name) for name in _FIELDS if name != "amendment" or self.amendment}
 
     @property
     def shard_key(self) -> ShardKey:
@@ -53,8 +61,11 @@ class ManifestEntry:
         return int(digest([self.source_id, self.version, self.fragment_set_id])[:15], 16)
 
 
+_FIELDS = tuple(field.name for field in fields(ManifestEntry))
+
+
 def entry_from_json(value: dict[str, Any]) -> ManifestEntry:
-    """Return the entry that `asdict` wrote as JSON, with its lists as tuples again."""
+    """Return the entry that `record` wrote as JSON, with its lists as tuples again."""
     fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in value.items()}
     return ManifestEntry(**fields)
 
@@ -78,7 +89,7 @@ class Manifest:
     @cached_property
     def sha256(self) -> str:
         """The hash of all entries: equal manifests, equal hash."""
-        return digest([asdict(entry) for entry in self.entries])
+        return digest([entry.record for entry in self.entries])
 
     def shards(self) -> dict[ShardKey, tuple[ManifestEntry, ...]]:
         """Return the entries of each shard, shards and entries sorted."""

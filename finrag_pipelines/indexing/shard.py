@@ -8,7 +8,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +20,7 @@ from finrag_pipelines.chunking.model import Fragment
 from finrag_pipelines.indexing.analyzer import ANALYZER, phrases, terms
 from finrag_pipelines.indexing.manifest import ManifestEntry, ShardKey, entry_from_json
 from finrag_pipelines.indexing.period_codes import period_codes
-from finrag_pipelines.storage import digest, sha256_bytes, write_file
+from finrag_pipelines.storage import digest, sha256_bytes, temporary_prefix, write_file
 
 SCHEMA = "finrag-lexical-1"
 WORDS, PHRASES = "words", "phrases"
@@ -35,7 +35,7 @@ def term_hash(term: str) -> int:
 
 def shard_hash(entries: Sequence[ManifestEntry]) -> str:
     """The name of the shard that holds exactly `entries`: a hash of them, the analyzer and the schema."""
-    return digest([SCHEMA, ANALYZER, [asdict(entry) for entry in sorted(entries)]])
+    return digest([SCHEMA, ANALYZER, [entry.record for entry in sorted(entries)]])
 
 
 def _schema() -> Any:
@@ -105,7 +105,7 @@ def build_shard(folder: Path, key: ShardKey, entries: Sequence[ManifestEntry], f
         if before.fragment_id == after.fragment_id:
             raise ValueError(f"fragment {after.fragment_id} of {after.source_id} stands twice; chunk the source again")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".tmp-"))
+    aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=temporary_prefix()))
     try:
         index = tantivy.Index(_schema(), path=str(aside))
         index.register_tokenizer("whitespace", tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build())
@@ -146,7 +146,7 @@ def build_shard(folder: Path, key: ShardKey, entries: Sequence[ManifestEntry], f
             "analyzer": ANALYZER,
             "company": key.company,
             "labels": list(key.labels),
-            "entries": [asdict(entry) for entry in entries],
+            "entries": [entry.record for entry in entries],
             "fragments": len(ordered),
             "words": sum(len(words) for words in sequences),
             "phrases": sum(len(phrases(words)) for words in sequences),
@@ -334,6 +334,10 @@ class Shard:
         scores = np.array([score for score, _ in hits], dtype=np.float64)
         return np.sort(ords[np.lexsort((ords, -scores))[:limit]])
 
+    def rows_of(self, places: frozenset[int]) -> np.ndarray:
+        """Return the rows of these entries, sorted."""
+        return np.flatnonzero(np.isin(self.source, sorted(places)))
+
     def row_of(self, fragment_id: str) -> int | None:
         """Return the row of a fragment, or None where the shard does not hold it."""
         row = int(np.searchsorted(self.ids, fragment_id.encode()))
@@ -359,3 +363,36 @@ class Shard:
         return {
             _fragment_from_bytes(self._searcher.doc(address).get_first("fragment")).fragment_id for _, address in hits
         }
+
+
+class ShardPart:
+    """Some entries of a shard, counted as a shard that holds nothing else would count them.
+
+    So that what is withheld since a shard was built moves no score: the frequencies come from the rows' own terms.
+    """
+
+    def __init__(self, shard: Shard, places: frozenset[int]) -> None:
+        rows = shard.rows_of(places)
+        lengths = (shard.term_bounds[rows + 1] - shard.term_bounds[rows]).astype(np.int64)
+        self.shard = shard
+        self.count = len(rows)
+        self.word_total = int(lengths.sum())
+        self.phrase_total = int(np.maximum(lengths - 1, 0).sum() + np.maximum(lengths - 2, 0).sum())
+        self._kept = np.zeros(shard.count, dtype=bool)
+        self._kept[rows] = True
+
+    def doc_freq(self, field: str, term: str) -> int:
+        """The number of rows that hold `term` in `field`."""
+        words = term.split("_") if field == PHRASES else [term]
+        shard = self.shard
+        names = np.array([term_hash(word) for word in words], dtype=np.uint64)
+        places = np.searchsorted(shard.vocabulary, names)
+        if (places == len(shard.vocabulary)).any() or (shard.vocabulary[places] != names).any():
+            return 0
+        first = np.flatnonzero(shard.terms == places[0])
+        first = first[first + len(words) <= len(shard.terms)]
+        for step, place in enumerate(places[1:], 1):
+            first = first[shard.terms[first + step] == place]
+        rows = np.searchsorted(shard.term_bounds, first, side="right") - 1
+        whole = first + len(words) <= shard.term_bounds[rows + 1]
+        return int(self._kept[np.unique(rows[whole])].sum())

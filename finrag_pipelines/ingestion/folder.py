@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from finrag_pipelines.catalog.calendars import parse_year_end
 from finrag_pipelines.catalog.periods import parse_label
 from finrag_pipelines.parsing.parse import Overrides
 
@@ -79,6 +80,8 @@ def check_stated(overrides: Overrides) -> None:
             raise ValueError(f"{name} must be 1 to {MAX_STATED_CHARACTERS} printable characters")
     if overrides.period is not None:
         parse_label(overrides.period)
+    if overrides.fiscal_year_end is not None and parse_year_end(overrides.fiscal_year_end) is None:
+        raise ValueError(f"fiscal_year_end {overrides.fiscal_year_end!r} is no month and day; write MM-DD")
     for name in ("period_end", "filed"):
         value = getattr(overrides, name)
         try:

@@ -8,12 +8,25 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from finrag_pipelines.catalog.catalog import receive, record_rejection
+from finrag_pipelines.catalog.catalog import (
+    ERASED,
+    ErasedError,
+    check_not_erased,
+    read_catalog,
+    receive,
+    record_move,
+    record_rejection,
+)
 from finrag_pipelines.ingestion.folder import SidecarError, read_sidecar
 from finrag_pipelines.parsing.model import ParsedDocument, UnreadableError
 from finrag_pipelines.parsing.parse import Overrides, parse, parser_key
-from finrag_pipelines.parsing.representation_store import FOLDER, read_representation, write_representation
-from finrag_pipelines.storage import Store, StoreError, canonical_json, sha256_bytes, write_file
+from finrag_pipelines.parsing.representation_store import (
+    FOLDER,
+    forget_representations,
+    read_representation,
+    write_representation,
+)
+from finrag_pipelines.storage import Store, StoreError, canonical_json, sha256_bytes, sha256_text, write_file
 
 MAX_BYTES = 256 * 1024 * 1024
 
@@ -46,7 +59,18 @@ def receive_file(
         stated = Overrides(**{**sidecar.overrides.stated(), **(overrides or Overrides()).stated()})  # type: ignore[arg-type]
         insists = labels is not None or bool(overrides and overrides.stated())
         receipt = receive_content(store, content, file_name, origin, stated, labels or sidecar.labels, insists)
+        if receipt.source_id:
+            _follow_move(store, receipt.source_id, sha256_bytes(content), file_name, origin)
     return replace(receipt, path=_printable(str(path)))
+
+
+def _follow_move(store: Store, source_id: str, content_sha256: str, file_name: str, origin: str) -> None:
+    """Take over the new name of a file that was renamed or moved: the place where its bytes were is empty now. A copy,
+    whose original is still there, changes nothing."""
+    source = read_catalog(store).source(source_id)
+    known = next((one for one in reversed(source.received) if one.content_sha256 == content_sha256), None)
+    if known and known.origin != origin and Path(known.origin).is_absolute() and not Path(known.origin).exists():
+        record_move(store, source_id, content_sha256, file_name, origin)
 
 
 def receive_content(
@@ -64,13 +88,19 @@ def receive_content(
     """
     content_sha256 = sha256_bytes(content)
     try:
+        check_not_erased(read_catalog(store), content_sha256)
         _, document = representation_of(store, content, file_name, overrides)
+        store.put_object(content)
+        source_id, is_new = receive(
+            store, document.identity, content_sha256, file_name, origin, labels, overrides.as_record(), insists=insists
+        )
     except UnreadableError as error:
         return _rejected(store, origin, file_name, content_sha256, error.code, str(error))
-    store.put_object(content)
-    source_id, is_new = receive(
-        store, document.identity, content_sha256, file_name, origin, labels, overrides.as_record(), insists=insists
-    )
+    except ErasedError as error:
+        # Erased while it was read, perhaps: nothing of it may stay, not even the name it came under this time.
+        forget_representations(store, {content_sha256})
+        store.path("objects", content_sha256).unlink(missing_ok=True)
+        return Receipt(origin, None, False, ERASED, str(error))
     return Receipt(origin, source_id, is_new, warnings=document.identity.warnings)
 
 
@@ -113,8 +143,18 @@ def _forget(store: Store, pointer: Path) -> None:
     pointer.unlink(missing_ok=True)
 
 
+def _check_text(store: Store, content_sha256: str, text: str) -> None:
+    """Raise ErasedError for an erased text that comes in other bytes; a source that was there before keeps it."""
+    catalog = read_catalog(store)
+    if content_sha256 not in catalog.source_of_content and sha256_text(text) in catalog.erased_texts:
+        raise ErasedError("this text was erased in other bytes and is not taken again")
+
+
 def representation_of(store: Store, content: bytes, name: str, overrides: Overrides) -> tuple[str, ParsedDocument]:
-    """Return the representation of `content` by the current parser, made now or found again. Raises UnreadableError."""
+    """Return the representation of `content` by the current parser, made now or found again.
+
+    Raises UnreadableError, and ErasedError for a text that was erased in other bytes.
+    """
     content_sha256 = sha256_bytes(content)
     pointer = store.path(FOLDER, "parses", f"{parser_key(content_sha256, overrides)}.json")
     if pointer.exists():
@@ -133,6 +173,7 @@ def representation_of(store: Store, content: bytes, name: str, overrides: Overri
         raise UnreadableError(
             "reader_failed", f"{name} could not be read ({type(error).__name__}: {error}); check the file and report it"
         ) from error
+    _check_text(store, content_sha256, document.text)
     representation_id = write_representation(store, content_sha256, document)
     write_file(pointer, canonical_json({"representation_id": representation_id}))
     return representation_id, document

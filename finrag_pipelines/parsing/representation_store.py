@@ -5,8 +5,10 @@ A representation is named by the hash of what it was made from and of what it sa
 
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -151,6 +153,45 @@ def _read_file(store: Store, record: RepresentationRecord, representation_id: st
     if sha256_bytes(content) != record.files[name]:
         raise StoreError(f"{path} no longer has the bytes its representation was named for")
     return content
+
+
+def representations_of(store: Store, contents: Collection[str]) -> list[Path]:
+    """Return the folders of all representations of bytes with these hashes, by whatever parser, sorted.
+
+    Also those that a writer left unfinished whose text is that of a finished one.
+    """
+    finished, unfinished = [], []
+    texts = set()
+    for folder in sorted(path for path in store.path(FOLDER).glob("*") if path.name != "parses"):
+        try:
+            record = json.loads((folder / "representation.json").read_bytes())
+            if record["content_sha256"] in contents:
+                finished.append(folder)
+                texts.add(record["files"]["text.txt"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            unfinished.append(folder)
+    left = [one for one in unfinished if (one / "text.txt").exists()]
+    return sorted([*finished, *(one for one in left if sha256_bytes((one / "text.txt").read_bytes()) in texts)])
+
+
+def forget_representations(store: Store, contents: Collection[str]) -> int:
+    """Remove all representations of bytes with these hashes, and what names them; return how many there were."""
+    folders = representations_of(store, contents)
+    names = {folder.name for folder in folders}
+    for pointer in sorted(store.path(FOLDER, "parses").glob("*.json")):
+        try:
+            is_one = json.loads(pointer.read_bytes())["representation_id"] in names
+        except (ValueError, KeyError, TypeError):
+            is_one = False
+        if is_one:
+            pointer.unlink(missing_ok=True)
+    for folder in folders:
+        # The record goes last: what is left of a folder without it is found by its text alone.
+        for path in sorted(folder.iterdir(), key=lambda one: one.name == "representation.json"):
+            path.unlink(missing_ok=True)
+        with suppress(OSError):  # somebody else removes it as well
+            folder.rmdir()
+    return len(folders)
 
 
 def read_text(store: Store, representation_id: str) -> str:

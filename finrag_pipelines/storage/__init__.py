@@ -7,16 +7,19 @@ from finrag_pipelines.storage.hashing import canonical_json, digest, sha256_byte
 from finrag_pipelines.storage.store import (
     Store,
     StoreError,
+    abandoned_files,
     crash_point,
     create_file,
     open_store,
     project_root,
+    temporary_prefix,
     write_file,
 )
 
 __all__ = [
     "Store",
     "StoreError",
+    "abandoned_files",
     "canonical_json",
     "crash_point",
     "create_file",
@@ -25,5 +28,6 @@ __all__ = [
     "project_root",
     "sha256_bytes",
     "sha256_text",
+    "temporary_prefix",
     "write_file",
 ]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from finrag_pipelines.storage.store import Store
+from finrag_pipelines.storage.store import Store, crash_point, temporary_prefix
 
 DATABASE = "finrag.duckdb"
 _SEALED: dict[str, str | bool | int | float | list[str]] = {
@@ -32,6 +32,35 @@ def database(store: Store, timeout: float = 120.0) -> Iterator[duckdb.DuckDBPyCo
             yield connection
         finally:
             connection.close()
+
+
+def rewrite_database(store: Store) -> None:
+    """Copy what the database holds into a new file and put that in its place: rows that were deleted leave their text
+    in the old one, whatever is run on it. A crash leaves the old file or the new one."""
+    with store.lock("duckdb"):
+        path = store.path(DATABASE)
+        if not path.exists():
+            return
+        aside = path.with_name(f"{temporary_prefix()}{DATABASE}")
+        aside.unlink(missing_ok=True)
+        connection = duckdb.connect()
+        try:
+            connection.execute(f"ATTACH '{_quoted(path)}' AS before")
+            connection.execute(f"ATTACH '{_quoted(aside)}' AS after")
+            connection.execute("COPY FROM DATABASE before TO after")
+            connection.execute("DETACH before")
+            connection.execute("DETACH after")
+        finally:
+            connection.close()
+        crash_point("storage.before_database_replaced")
+        aside.replace(path)
+        for left in (f"{DATABASE}.wal", f"{aside.name}.wal"):
+            path.with_name(left).unlink(missing_ok=True)
+        shutil.rmtree(path.with_name(f"{DATABASE}.tmp"), ignore_errors=True)
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
 
 
 @contextmanager

@@ -32,6 +32,32 @@ def crash_point(name: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+_TEMPORARY = ".tmp-"
+
+
+def temporary_prefix() -> str:
+    """Return how the names of this process's temporary files and folders in the store begin."""
+    return f"{_TEMPORARY}{os.getpid()}-"
+
+
+def abandoned_files(root: Path) -> Iterator[Path]:
+    """Yield the temporary files and folders under `root` that processes left which are gone."""
+    for path in sorted(root.rglob(f"{_TEMPORARY}*")):
+        owner = path.name.removeprefix(_TEMPORARY).partition("-")[0]
+        if not (owner.isdecimal() and _is_alive(int(owner))):
+            yield path
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # it is there, and somebody else's
+    return True
+
+
 def _fsync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -45,7 +71,7 @@ def _durable_copy(path: Path, content: bytes) -> Iterator[Path]:
     """Yield a temporary file beside `path` that holds `content`, on disk; what is left of it is removed, and the
     folder is synced, when the block ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".tmp-")
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=temporary_prefix())
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)

@@ -6,7 +6,7 @@ How an answer is read is told in the modules beside this one.
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
@@ -130,7 +130,8 @@ class EdgarClient:
             if since is None or page.filed_to >= since:
                 older = f"{self.settings.data}/submissions/{page.name}"
                 filings += read_older_page(older, self._json(older), submissions.cik)
-        unique = {f.accession: f for f in filings if since is None or f.filed >= since}
+        ends = submissions.fiscal_year_end
+        unique = {f.accession: replace(f, fiscal_year_end=ends) for f in filings if since is None or f.filed >= since}
         return tuple(sorted(unique.values(), key=lambda f: (f.filed, f.accession), reverse=True))
 
     def filing_index(self, filing: Filing) -> FilingIndex:

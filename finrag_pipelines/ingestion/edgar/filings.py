@@ -6,7 +6,7 @@ A filing is known by its primary document, which is received last: what was inte
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from finrag_pipelines.catalog.catalog import Catalog, read_catalog
+from finrag_pipelines.catalog.catalog import ERASED, Catalog, read_catalog
 from finrag_pipelines.catalog.companies import company_id_for
 from finrag_pipelines.ingestion.edgar.client import Answer, EdgarClient
 from finrag_pipelines.ingestion.edgar.errors import (
@@ -132,13 +132,14 @@ def _receive(
         stated_identity(watched, form),
         watched.company.labels,
     )
-    if receipt.source_id:
+    if receipt.source_id or receipt.code == ERASED:
         client.cache.drop_body(answer.content_sha256)
     return receipt
 
 
 def stated_identity(watched: WatchedFiling, form: str) -> Overrides:
-    """Return what EDGAR says of a document: company, form, filing date, and the period's end of a periodic report."""
+    """Return what EDGAR says of a document: company, form, filing date; of a periodic report also the period's end, and
+    the fiscal year's, from which a label follows where the document gives none."""
     filing = watched.filing
     is_periodic = form.startswith(("10-K", "10-Q"))
     return Overrides(
@@ -146,6 +147,7 @@ def stated_identity(watched: WatchedFiling, form: str) -> Overrides:
         form=form,
         filed=filing.filed,
         period_end=filing.period_of_report if is_periodic else None,
+        fiscal_year_end=filing.fiscal_year_end if is_periodic else None,
         cik=filing.cik,
         accession=filing.accession,
     )

@@ -5,6 +5,7 @@ import re
 from datetime import date
 from typing import Any
 
+from finrag_pipelines.catalog.calendars import parse_year_end
 from finrag_pipelines.catalog.companies import normal_cik, normal_ticker
 from finrag_pipelines.ingestion.edgar.errors import MalformedError, TruncatedError, UnexpectedContentError
 from finrag_pipelines.ingestion.edgar.model import Filing, ListedCompany, OlderPage, Submissions
@@ -54,7 +55,9 @@ def read_submissions(url: str, content: bytes) -> Submissions:
         if wrong := [page.name for page in older if not _PAGE_NAME.fullmatch(page.name)]:
             raise MalformedError(url, f"it names an older page {wrong[0]!r}")
         tickers = tuple(ticker for ticker in map(normal_ticker, record["tickers"]) if ticker)
-        return Submissions(cik, str(record["name"]), tickers, _filings(url, cik, filings["recent"]), older)
+        ends = record.get("fiscalYearEnd")
+        year_end = ends if isinstance(ends, str) and parse_year_end(ends) else None
+        return Submissions(cik, str(record["name"]), tickers, _filings(url, cik, filings["recent"]), older, year_end)
     except (AttributeError, KeyError, TypeError) as error:
         raise MalformedError(url, f"the submissions have another shape ({error!r})") from None
 

@@ -17,7 +17,7 @@ class Filing:
     """One filing as a company's submissions list it. `cik` has ten digits, `accession` is dashed, dates are ISO dates.
 
     `primary_document` is None for old filings, of which only the complete submission exists. `items` are those of an
-    8-K.
+    8-K. `fiscal_year_end` (`0930`) is what the company's submissions state today.
     """
 
     cik: str
@@ -27,6 +27,7 @@ class Filing:
     period_of_report: str | None = None
     primary_document: str | None = None
     items: tuple[str, ...] = ()
+    fiscal_year_end: str | None = None
 
     @property
     def is_amendment(self) -> bool:
@@ -45,13 +46,15 @@ class OlderPage:
 
 @dataclass(frozen=True)
 class Submissions:
-    """What a company has filed, newest first: the recent filings, and where the older ones are listed."""
+    """What a company has filed, newest first: the recent filings, and where the older ones are listed; and the month
+    and day (`0930`) on which its fiscal year ends, where EDGAR has them."""
 
     cik: str
     name: str
     tickers: tuple[str, ...]
     filings: tuple[Filing, ...]
     older: tuple[OlderPage, ...]
+    fiscal_year_end: str | None = None
 
 
 @dataclass(frozen=True)

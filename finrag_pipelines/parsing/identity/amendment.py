@@ -10,7 +10,9 @@ from finrag_pipelines.parsing.identity.cover import flat
 
 _WITHIN = 80_000  # characters from the start in which the note is looked for
 _NOTE_CHARACTERS = 4_000
-_NOTE = re.compile(r"\bexplanatory (?:note|statement|paragraph)\b|\b(?:sole )?purpose of this amendment\b", re.IGNORECASE)
+_NOTE = re.compile(
+    r"\bexplanatory (?:note|statement|paragraph)\b|\b(?:sole )?purpose of this amendment\b", re.IGNORECASE
+)
 _SPEAKS_OF_IT = re.compile(r"\bamend(?:ment|s|ed|ing)?\b|\b10-[KQ]/A\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\bamendment ?(?:no|number|#)\.? ?(\d{1,2}|one|two|three|four|five)\b", re.IGNORECASE)
 _WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}

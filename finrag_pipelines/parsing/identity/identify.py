@@ -54,7 +54,8 @@ def identify(layout: Layout, name: str = "") -> Identity:
 
 def completed(identity: Identity, layout: Layout, fiscal_year_end: str | None = None) -> Identity:
     """Return `identity`, with what was stated of it in place, together with what follows from that: what an amendment
-    does, and the fiscal label where only a period's end is known; `fiscal_year_end` (`0930`) is the issuer's, where it is stated."""
+    does, and the fiscal label where only a period's end is known. `fiscal_year_end` (`0930`) is the issuer's, where it
+    is stated."""
     identity = replace(identity, amendment=read_amendment(layout.text, identity.form, _amendment_description(layout)))
     periodic = is_annual(identity.form) or is_quarterly(identity.form)
     if identity.period or not identity.period_end or not periodic:

@@ -21,7 +21,10 @@ _WRAPPER_FIELD = re.compile(rb"<(TYPE|SEQUENCE|FILENAME|DESCRIPTION)>([^\r\n<]{0
 
 
 def read_html(content: bytes, deadline: Deadline | None = None) -> Layout:
-    """Read an HTML document. Raises UnreadableError (`too_large`, `text_too_large`, `too_deep`, `no_text`, `time_budget`)."""
+    """Read an HTML document.
+
+    Raises UnreadableError: `too_large`, `text_too_large`, `too_deep`, `no_text`, `time_budget`.
+    """
     deadline = deadline or Deadline()
     metadata, body = _unwrap(content)
     root, flags = parse_markup(body)
