@@ -1,4 +1,4 @@
-"""The commands about who may read a source and how long it stays: `access`, `suspend`, `resume`, `erase`, `retention`."""
+"""Commands about who may read a source and how long it stays: `access`, `suspend`, `resume`, `erase`, `retention`."""
 
 import json
 import sys

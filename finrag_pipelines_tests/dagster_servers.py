@@ -83,7 +83,7 @@ def free_port() -> int:
 
 @contextmanager
 def dagster_serving(home: Path, daemon: bool = True, **environment: str) -> Iterator[Webserver]:
-    """Run webserver and `daemon` on a DAGSTER_HOME of their own, configured by the project's dagster.yaml; stop both."""
+    """Run webserver and `daemon` on a DAGSTER_HOME of their own, set up by the project's dagster.yaml; stop both."""
     home.mkdir(parents=True, exist_ok=True)
     settings = yaml.safe_load((ROOT / "dagster.yaml").read_text())
     settings["storage"] = {"sqlite": {"base_dir": str(home)}}

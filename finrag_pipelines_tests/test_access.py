@@ -41,7 +41,7 @@ def hashing() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, hashing: None) -> Path:
-    """A folder with two stores: in `all` a notice that Ann alone may read stands among others, in `without` it is not."""
+    """A folder with two stores: in `all` a notice that Ann alone may read stands among others, in `without` not."""
     folder = tmp_path_factory.mktemp("access")
     paths = [OPEN.write(folder / "in"), OTHER.write(folder / "in")]
     ingest(Store(folder / "without"), paths)

@@ -267,9 +267,7 @@ def _requested(result: dg.SensorResult) -> list[str]:
     return [str(request.partition_key) for request in result.run_requests or []]
 
 
-def test_discovery_adds_partitions_and_reports_each_hash_once(
-    store: Store, edgar: EdgarServer
-) -> None:
+def test_discovery_adds_partitions_and_reports_each_hash_once(store: Store, edgar: EdgarServer) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         first = _tick(edgar_discovery, store, instance)
         assert _observed(first) == EVERYTHING

@@ -1,4 +1,4 @@
-"""Jobs about single sources: suspend, resume, erase, and what retention rules ask for. Configuration names ids, no text.
+"""Jobs about single sources: suspend, resume, erase, and what retention rules ask for. Configuration names ids only.
 
 Each holds with the entry that it writes to the catalog log; the index that follows is published in the same run.
 """
@@ -24,7 +24,7 @@ from finrag_pipelines.storage import Store
 
 
 class Sources(Config):
-    """Which sources, by id, and why, in words of your own: the reason stays in the catalog, so no words of documents."""
+    """Which sources, by id, and why, in your own words: the reason stays in the catalog, so no words of documents."""
 
     source_ids: list[str]
     reason: str = ""

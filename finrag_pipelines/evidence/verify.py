@@ -80,7 +80,7 @@ def _erasures(store: Store) -> Callable[[Sealed], bool]:
 
 
 def erased_answers(store: Store, answer_id: str | None = None) -> tuple[str, ...]:
-    """Return the ids of the answers of which texts were erased, in the order of the chain: all, or this one if it is."""
+    """Return the ids of the answers of which texts were erased, in the order of the chain: all, or this one."""
     records = read_records(store) if answer_id is None else [find_answer(store, answer_id)]
     return tuple(one.answer_id for one in records if blank_paths(one))
 
