@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+import numpy as np
+
 from finrag_pipelines.answering.documents import Documents
 from finrag_pipelines.answering.evidence_type import evidence_type
 from finrag_pipelines.answering.gates import covers, scope_refusal, uncovered
@@ -52,13 +54,30 @@ def by_topic(index: Index, question: str, found: Sequence[Candidate]) -> tuple[C
     """
     if not found:
         return ()
-    vectors = index.embedder.embed([question, *(one.fragment.text for one in found)])
-    nearness = [round(float(vector @ vectors[0]), 6) for vector in vectors[1:]]
+    asked, *vectors = _vectors_of(index, [question, *(one.fragment.text for one in found)])
+    nearness = [round(float(vector @ asked), 6) for vector in vectors]
     ordered = sorted(zip(nearness, found, strict=True), key=lambda one: (-one[0], one[1].fragment.fragment_id))
     return tuple(
         dataclasses.replace(one, rank=rank, score=score, rerank_score=score)
         for rank, (score, one) in enumerate(ordered, start=1)
     )
+
+
+_known: dict[tuple[str, str], np.ndarray] = {}
+_KEPT = 20_000  # vectors: the questions of a set bring up the same fragments again and again
+
+
+def _vectors_of(index: Index, texts: Sequence[str]) -> list[np.ndarray]:
+    """Return the vectors of texts; what was embedded for an earlier question is not embedded again."""
+    model = index.embedder.model_digest
+    missing = [text for text in dict.fromkeys(texts) if (model, text) not in _known]
+    if len(_known) > _KEPT:
+        _known.clear()
+        missing = list(dict.fromkeys(texts))
+    if missing:
+        made = index.embedder.embed(missing)
+        _known.update(((model, text), vector) for text, vector in zip(missing, made, strict=True))
+    return [_known[model, text] for text in texts]
 
 
 @dataclass
