@@ -192,6 +192,7 @@ def test_a_line_item_by_segment_is_given_for_every_part_of_the_table() -> None:
         "What was PepsiCo's goodwill impairment in Q1 2026?",  # the balance of goodwill is no impairment
         "What percentage of Coca-Cola's revenue came from Mars in Q1 2026?",  # a sum of dollars is no percentage
         "What was Coca-Cola's inventory turnover guidance in Q1 2026?",
+        "What was PepsiCo's revenue from airline tickets in Q1 2026?",  # the whole is no part of it
     ],
 )
 def test_the_figure_of_another_item_or_kind_is_not_given_for_the_one_asked_for(question: str) -> None:

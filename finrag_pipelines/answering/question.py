@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib import resources
+from itertools import takewhile
 from typing import Any
 
 from finrag_pipelines.answering.words import Phrases, content_stems, flat, normal, phrases, stem, word_list, words
@@ -284,6 +285,11 @@ def _qualifiers(folded: str, ratio: str | None, named: tuple[str, ...], scope: s
     before, after = text[:place].split(), text[place + len(hit or "") + 2 :].split()
     if after and after[0] in _ANOTHER_ITEM:  # a goodwill impairment is no goodwill
         found.append(stem(after[0]))
+    if after and after[0] == "from":  # revenue from a thing is a part of it
+        source = takewhile(lambda word: word not in _ENDS_SOURCE, after[1:])
+        parts = [one for word in source for one in content_stems(word) if "-" not in one and not one.isdigit()]
+        own = _phrase_stems(ratio, named)  # … from the cash flow statement (EBITDA)
+        found += [one for one in parts if one not in scope and one not in _EMPTY and one not in own]
     if cause := _EFFECT_OF.search(" ".join(before)):  # "the effects of X on the measure": not the measure alone
         found += [one for one in content_stems(cause[1]) if one not in scope and "-" not in one]
         return tuple(sorted(set(found)))
@@ -322,6 +328,7 @@ def _direction(folded: str, ratio: str | None, named: tuple[str, ...]) -> str:
     return "" if rose == fell else "up" if rose else "down"
 
 
+_ENDS_SOURCE = frozenset(["at", "between", "during", "for", "in", "over", "through", "to", "until", "year", "years"])
 _ANOTHER_ITEM = frozenset(word_list("another_item"))
 _EFFECTS = frozenset(
     ["effect", "effects", "impact", "impacts", "influence", "pressure", "headwind", "headwinds", "burden", "drag"]

@@ -15,7 +15,7 @@ from finrag_pipelines.answering.extractive import Findings
 from finrag_pipelines.answering.gates import covers, pair_text
 from finrag_pipelines.answering.injection import is_addressed
 from finrag_pipelines.answering.measured import Measured, compute, ranked
-from finrag_pipelines.answering.mentions import OFFICE, lists_names, names_officer
+from finrag_pipelines.answering.mentions import DOWN, OFFICE, UP, lists_names, names_officer
 from finrag_pipelines.answering.model import Delivered, Support
 from finrag_pipelines.answering.numbers import amounts, names_date, states_figure
 from finrag_pipelines.answering.question import (
@@ -364,7 +364,7 @@ class Evidence:
         if ask.kind == "who" and asks_office(ask):
             kept = [one for one in kept if names_officer(one.quote)]
         if ask.kind == "reason":
-            kept = [one for one in kept if one.reason]
+            kept = [one for one in kept if one.reason and not _says_the_opposite(ask, one.quote)]
         kept = _without_corrected(kept)
         if ask.superlative:  # only a passage that ranks says what is highest; others leave it to the reader
             ranks = next((group for group in SUPERLATIVE_GROUPS if group.first(normal(ask.question))), SUPERLATIVES)
@@ -410,6 +410,12 @@ class Evidence:
             for pair in pairs
             if not_disclosed(self.ask, self.plan, pair, self.delivered, self.documents) is not None
         )
+
+
+def _says_the_opposite(ask: Ask, quote: str) -> bool:
+    """Tell whether a passage speaks of a rise alone where the question asks why something fell, or the other way."""
+    up, down = UP.first(normal(quote)) is not None, DOWN.first(normal(quote)) is not None
+    return up != down and ask.direction == ("down" if up else "up")
 
 
 # What a number counts stands right behind it: not what it is measured per, nor in what it stands.

@@ -70,7 +70,7 @@ class Topic:
         for term, _ in self._synonyms:
             # `share` and `value` alone say nothing of book value per share.
             if term <= self._own and not term <= matched:
-                matched -= {one for one in term if weight(one) < 1.0}
+                matched -= term
         whole = _share(matched, self.stems)
         return max([whole, *(0.9 * _share(matched, one) for one in self._alternatives)])
 
