@@ -5,7 +5,7 @@ import pytest
 from finrag_pipelines.answering.evidence_type import evidence_type, question_class
 from finrag_pipelines.answering.mentions import lists_names, names_officer
 from finrag_pipelines.answering.question import read_question
-from finrag_pipelines.answering.sufficiency import right_kind
+from finrag_pipelines.answering.sufficiency import right_kind, states_level
 from finrag_pipelines.retrieval.catalog_view import CatalogView
 from finrag_pipelines.retrieval.question import plan_question
 from finrag_pipelines_tests.answering_store import ask
@@ -181,3 +181,27 @@ def test_a_count_counts_what_stands_right_behind_it(quote: str, counts: bool) ->
     view = CatalogView((), {})
     text = "How many warehouses did Costco operate?"
     assert right_kind(read_question(text, plan_question(text, view), []), quote) is counts
+
+
+@pytest.mark.parametrize(
+    ("quote", "level"),
+    [
+        ("Adjusted operating income increased $972 million, or 19.4%, in 2022.", False),
+        ("Net sales rose by $1.2 billion to $18.9 billion.", True),
+        ("Operating income was $972 million.", True),
+        ("The combined ratio was 96.4 in the quarter.", True),
+    ],
+)
+def test_an_amount_by_which_something_changed_is_not_the_amount_itself(quote: str, level: bool) -> None:
+    assert states_level(quote) is level
+
+
+@pytest.mark.parametrize(
+    ("question", "lead"),
+    [
+        ("Did Coca-Cola make a profit in Q1 2026?", "Yes. "),
+        ("Did Coca-Cola make a loss in Q1 2026?", "No. "),
+    ],
+)
+def test_whether_there_was_a_profit_is_told_by_the_sign_of_net_income(question: str, lead: str) -> None:
+    assert ask(question).answer.startswith(lead)

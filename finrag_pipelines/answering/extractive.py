@@ -11,7 +11,7 @@ from finrag_pipelines.answering.model import AnswerConfig, Draft, Support
 from finrag_pipelines.answering.numbers import amounts
 from finrag_pipelines.answering.question import Ask
 from finrag_pipelines.answering.wording import attribution, figure_sentence, quoted
-from finrag_pipelines.answering.words import normal, phrases
+from finrag_pipelines.answering.words import Phrases, normal, phrases
 from finrag_pipelines.retrieval.model import Pair, Plan
 
 NAME = "extractive"
@@ -77,6 +77,10 @@ def verdict(ask: Ask, measured: Measured) -> str:
     signs = [one for one in ("positive", "negative") if f" {one} " in f" {folded} "]
     if len(signs) == 1:
         return _yes((value > 0) == (signs[0] == "positive"))
+    if value and PROFIT.first(folded):
+        return _yes(value > 0)
+    if value and LOSS.first(folded):
+        return _yes(value < 0)
     if computed is None and value and EXISTENCE.first(folded) and not (UP.first(folded) or DOWN.first(folded)):
         return "Yes. "
     return ""
@@ -89,6 +93,8 @@ def _yes(holds: bool) -> str:
 ABOVE = phrases("above_threshold")
 BELOW = phrases("below_threshold")
 EXISTENCE = phrases("existence_verbs")
+PROFIT = Phrases(["make a profit", "made a profit", "turn a profit", "turned a profit", "profitable"])
+LOSS = Phrases(["make a loss", "made a loss", "make a net loss", "loss-making"])
 
 
 def _measured_draft(measured: Measured, documents: Documents) -> Draft:

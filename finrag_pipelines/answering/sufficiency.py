@@ -310,13 +310,18 @@ class Evidence:
             return Findings(pair, tuple(found), missing=tuple(missing))
         row = None if self._parts(pair) else self._labelled(pair)  # the whole is no answer to what is asked of a part
         row = row if row is not None and _row_is_of_kind(self.ask, row) else None
-        if row is None and not self.ask.measures:  # of a known line item only its own rows count
+        if row is None:
             rows = row_supports(self.ask, self.plan, pair, self.delivered, self.documents, None)
+            if self.ask.measures:  # of a known line item only its own rows count, and those that say the topic whole
+                beside = GROWTH if self.ask.over_time else frozenset()
+                rows = [one for one in rows if one.figure and _stems(one.figure.label) - beside == set(self.ask.topic)]
             row = next((one for one in rows if _row_is_of_kind(self.ask, one)), None)
         if row is not None:
             name = measures()[self.ask.measures[0]].name if self.ask.measures else ""
             return Findings(pair, (Measured((row,), what=self._unsaid(row, name)),))
         passages = self._passages(pair, with_number=True)
+        if self.ask.measures and not self.ask.wants_change:
+            passages = tuple(one for one in passages if states_level(one.quote))
         for part in self._parts(pair):
             passages = tuple(one for one in passages if set(content_stems(part)) <= set(content_stems(one.quote)))
         if passages:
@@ -412,6 +417,23 @@ class Evidence:
         )
 
 
+def _stems(text: str) -> set[str]:
+    return {one for one in content_stems(text) if "-" not in one}
+
+
+_CHANGED_BY = re.compile(
+    r"\b(?:increas|decreas|declin|grew|grow|rose|fell|drop|improv|reduc|higher|lower|up|down)\w*(?:\s(?:by|of|was|were))?"
+    r"(?:\s(?:approximately|about|nearly|over))?\s[$€£]?\s?$",
+    re.IGNORECASE,
+)
+
+
+def states_level(quote: str) -> bool:
+    """Tell whether a passage with amounts of money has one beside those by which something changed."""
+    numbers = [one for one in amounts(quote) if one.unit in CURRENCIES]
+    return not numbers or any(not _CHANGED_BY.search(quote[: one.start]) for one in numbers)
+
+
 def _says_the_opposite(ask: Ask, quote: str) -> bool:
     """Tell whether a passage speaks of a rise alone where the question asks why something fell, or the other way."""
     up, down = UP.first(normal(quote)) is not None, DOWN.first(normal(quote)) is not None
@@ -452,10 +474,11 @@ def right_kind(ask: Ask, quote: str) -> bool:
 
 
 BY_PART = phrases("by_part")
+GROWTH = frozenset(map(stem, ("change", "decline", "decrease", "growth", "increase")))
 SPANS = Phrases(["average", "between", "defined", "define", "calculate", "calculated", "formula", "using"])
 NAMED_THINGS = phrases("named_things")
 SUPERLATIVE_GROUPS = (phrases("size_superlatives"), phrases("least_superlatives"))
-PERCENT = Phrases(["what percentage", "what percent", "which percentage", "what proportion", "what share of"])
+PERCENT = phrases("asks_percent")
 PERCENTAGES = Phrases(["percent", "percentage", "rate", "ratio", "margin", "share of", "proportion", "%"])
 COMPARATIVES = phrases("comparatives")
 MONEY = phrases("asks_money")
