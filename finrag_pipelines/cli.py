@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from dataclasses import asdict
+from datetime import date
 from enum import IntEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -66,8 +67,26 @@ def _question(text: str) -> str:
 Question = Annotated[str, typer.Argument(callback=_question, help="The question.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text for people.")]
 As = Annotated[str, typer.Option("--principal", help="Who asks; decides what may be read.")]
-Mode = Annotated[str, typer.Option("--mode", help="lexical, vector, hybrid, hybrid+rerank or auto.")]
-AsOf = Annotated[str, typer.Option("--as-of", help="Read the question as of this date (YYYY-MM-DD).")]
+_MODES = ("lexical", "vector", "hybrid", "hybrid+rerank", "auto")
+
+
+def _known_mode(mode: str) -> str:
+    if mode not in _MODES:
+        raise typer.BadParameter(f"{mode!r} is no mode; choose one of {', '.join(_MODES)}")
+    return mode
+
+
+def _a_day(text: str) -> str:
+    try:
+        return text and date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no date; write YYYY-MM-DD") from None
+
+
+Mode = Annotated[
+    str, typer.Option("--mode", help="lexical, vector, hybrid, hybrid+rerank or auto.", callback=_known_mode)
+]
+AsOf = Annotated[str, typer.Option("--as-of", help="Read the question as of this date (YYYY-MM-DD).", callback=_a_day)]
 GeneratorKind = Annotated[
     str, typer.Option("--generator", envvar="FINRAG_GENERATOR", help="extractive, auto, ollama or openai-compatible.")
 ]
@@ -139,6 +158,8 @@ def ingest_command(
         console.print_ingest(report)
     if report.error or report.stopped:
         raise typer.Exit(Exit.ERROR)
+    if report.unfinished_erasures:
+        raise typer.Exit(Exit.UNVERIFIED)
     raise typer.Exit(Exit.SKIPPED if report.skipped else Exit.DONE)
 
 

@@ -1,5 +1,6 @@
 """Access by the rules in force: on every index version, at delivery and at showing, for search, answers and reading."""
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -210,6 +211,47 @@ def test_a_replay_is_the_same_whatever_happened_to_sources_that_were_not_read(st
     again = replay(store, record.answer_id, open_embedder())
     assert again.same
     assert [one.what for one in again.changed_circumstances] == ["policy_epoch"]
+
+
+MEMO = """# Views on coverage
+
+Prepared by Jorunn Vexelby for the credit committee.
+
+Zorblax Quimby expects revenue of $4,711 million in the first quarter of 2026, and the risk of it is considerable.
+"""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        f"What does the latest memo say about the dividend of {OPEN.name}?",
+        "What was the revenue of Zorblax Quimby in the latest quarter?",
+        "What was the revenue of Zorblax Quimby in 2019Q1?",
+    ],
+    ids=["author of a memo", "latest quarter", "no candidates"],
+)
+def test_a_record_shown_to_another_names_no_company_or_period_of_what_they_may_not_read(
+    store: Store, tmp_path: Path, question: str
+) -> None:
+    path = tmp_path / "memo.md"
+    path.write_text(MEMO)
+    stated = {
+        "company": "ZRBX",
+        "company_name": "Zorblax Quimby",
+        "form": "memo",
+        "filed": "2026-05-06",
+        "period": "2026Q1",
+        "subjects": [OPEN.name, OPEN.company],
+        "access_labels": ["research"],
+    }
+    path.with_name("memo.md.meta.json").write_text(json.dumps(stated))
+    ingest(store, [path])
+    record = write_answers(store, "ann", [answered(store, ann(store), question)])[0]
+    assert "ZRBX" in {one.company for one in record.plan_pairs}
+    shown = disclose(store, record, PUBLIC_PRINCIPAL)
+    assert "ZRBX" not in str(to_json(shown)) + str(shown) and "2026Q1" not in str(shown)
+    assert (shown.refusal_code, shown.missing, shown.gates) == ("SCOPE.uncovered", (), ())
+    assert disclose(store, record, ann(store)) == record
 
 
 def test_years_and_names_that_only_a_hidden_source_bears_decide_nothing(store: Store) -> None:

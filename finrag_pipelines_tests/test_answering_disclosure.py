@@ -51,9 +51,9 @@ def test_somebody_without_access_is_answered_as_if_the_sources_were_not_there(co
     record = recorded(copied)
     shown = disclose(copied, record, STRANGER)
     assert (shown.decision, shown.refusal_code) == ("refused", "SCOPE.uncovered")
-    assert shown.missing == ("KO/2026Q1", "MDLZ/2026Q1", "PEP/2026Q1")
+    assert shown.refusal_reason == "The retrieved evidence does not cover what was asked."
     assert (shown.answer, shown.claims, shown.citations, shown.candidates, shown.deliveries) == ("", (), (), (), ())
-    assert shown.gates == () and not any(one.covered for one in shown.plan_pairs)
+    assert (shown.missing, shown.gates, shown.plan_pairs) == ((), (), ())
     assert list(stream(copied, record, STRANGER)) == []
     outcomes = [(one.disclosure.outcome, one.disclosure.segments) for one in read_disclosures(copied)]
     assert set(outcomes) == {("withheld", 0)}
@@ -82,6 +82,38 @@ def test_a_source_that_was_closed_takes_its_sentences_quotes_and_rows_with_it(co
     numbers = {*row.claims.split(","), *row.withheld.split(",")}
     assert numbers == {str(one.claim) for one in record.claims} and row.segments == len(row.claims.split(","))
     assert verify(copied) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "code", "telling"),
+    [
+        (
+            "Why did the revenue of Coca-Cola decline in the first quarter of 2026?",
+            "QUESTION.false_presupposition",
+            "$334 million",
+        ),
+        ("How many employees did Coca-Cola dismiss in Q1 2026?", "EVIDENCE.insufficient", "KO/2026Q1"),
+    ],
+)
+def test_a_refusal_says_nothing_of_a_source_that_was_closed(
+    copied: Store, question: str, code: str, telling: str
+) -> None:
+    (record,) = write_answers(copied, "refused", [ask(question)])
+    assert record.refusal_code == code and telling in (record.refusal_reason or "")
+    assert disclose(copied, record, PUBLIC_PRINCIPAL) == record
+    close(copied, "KO_10-Q_2026Q1.pdf")
+    shown = disclose(copied, record, PUBLIC_PRINCIPAL)
+    assert (shown.refusal_code, shown.missing) == ("SCOPE.uncovered", ())
+    assert shown.refusal_reason == "The retrieved evidence does not cover what was asked."
+    assert (shown.plan_pairs, shown.gates, shown.candidates, shown.deliveries) == ((), (), (), ())
+    assert [one.disclosure.outcome for one in read_disclosures(copied)] == ["shown", "withheld"]
+
+
+def test_a_refusal_stays_as_it_was_where_an_unrelated_source_was_closed(copied: Store) -> None:
+    question = "Why did the revenue of Coca-Cola decline in the first quarter of 2026?"
+    (record,) = write_answers(copied, "refused", [ask(question)])
+    close(copied, "UNH_10-Q_2024Q3.htm")
+    assert disclose(copied, record, PUBLIC_PRINCIPAL) == record
 
 
 def test_a_revocation_while_streaming_stops_the_next_sentence(copied: Store) -> None:

@@ -2,11 +2,15 @@
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import PIL.Image
 import pytest
 
 from finrag_pipelines.parsing.model import ElementKind, Layout, UnreadableError
+from finrag_pipelines.parsing.page_image import draw_page
+from finrag_pipelines.parsing.parse import Overrides, parse
 from finrag_pipelines.parsing.readers.limits import Deadline
 from finrag_pipelines.parsing.readers.pdf import read_pdf
 from finrag_pipelines_tests.layout_checks import check_cover, headers_of, rows_of
@@ -345,3 +349,14 @@ def test_figures_a_little_above_their_label_are_cells_and_footnote_marks_are_not
         "TOTAL ASSETS": ["59268", "55556"],
         "Accounts payable": ["16278", "14172"],
     }
+
+
+def test_a_page_is_drawn_with_the_boxes_of_what_was_found_on_it() -> None:
+    content = pdf_of(income_statement)
+    stated = Overrides(company="AMD", form="10-K", period="FY2015", filed="2016-02-18")
+    document = parse(content, "statement.pdf", stated)
+    boxed, bare = (
+        PIL.Image.open(io.BytesIO(draw_page(content, one, 0))) for one in (document, replace(document, elements=()))
+    )
+    assert boxed.size == bare.size
+    assert len(boxed.getcolors(1 << 24)) > len(bare.getcolors(1 << 24))

@@ -77,6 +77,16 @@ def test_a_refusal_replays_too(copied: Store) -> None:
     assert outcome.same and outcome.changed_circumstances == ()
 
 
+def test_the_reason_of_a_refusal_that_differs_is_not_quoted(copied: Store, record: AnswerRecord) -> None:
+    reason = "The figures show the opposite: it rose."
+    altered = dataclasses.replace(
+        record, decision="refused", refusal_code="EVIDENCE.insufficient", refusal_reason=reason, missing=("a figure",)
+    )
+    told = " ".join(map(str, replayed(copied, altered).differing))
+    assert "refusal_code: EVIDENCE.insufficient -> None" in told and "refusal_reason: 39 characters" in told
+    assert "it rose" not in told and "a figure" not in told
+
+
 def test_what_cannot_be_asked_again_is_said(copied: Store, record: AnswerRecord) -> None:
     with pytest.raises(EvidenceError, match="settings unknown here"):
         replayed(copied, dataclasses.replace(record, settings=json.dumps({"unheard_of": 1})))

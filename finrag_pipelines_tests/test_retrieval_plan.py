@@ -298,3 +298,22 @@ def test_a_memo_about_a_company_is_its_authors() -> None:
     assert any("RESEARCH" in note for note in plan.notes)
     assert plan_question("What did PepsiCo say in the 10-Q for Q1 2026?", view).pairs == (Pair("PEP", "2026Q1"),)
     assert plan_question("What does the memo say about KO?", view).pairs == (Pair("KO", None),)
+
+
+@pytest.mark.parametrize(
+    ("question", "periods"),
+    [
+        ("PGR combined ratio in 2100Q1", ("2100Q1",)),
+        ("PGR combined ratio in fiscal 3024", ("FY3024",)),
+        ("KO revenue 9999Q4", ("9999Q4",)),
+        ("KO revenue in the third quarter of 1824", ("FY1824",)),
+        ("PGR combined ratio Q3 2024 and Q3 2124", ("2024Q3", "2124Q3")),
+        ("PGR combined ratio in the last two quarters", ("2024Q2", "2024Q3")),
+        ("PGR combined ratio in the previous quarter", ("2024Q2",)),
+        ("PGR combined ratio 3 quarters ago", ("2023Q4",)),
+        ("KO revenue 2 years ago", ("FY2023",)),
+        ("PGR combined ratio in Q3 2024 against the prior year", ("2024Q3",)),
+    ],
+)
+def test_a_period_that_nobody_reports_is_asked_for_and_not_dropped(question: str, periods: tuple[str, ...]) -> None:
+    assert plan_question(question, VIEW).periods == periods

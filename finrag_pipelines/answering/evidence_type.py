@@ -65,7 +65,8 @@ def question_class(question: str, names_scope: bool) -> tuple[Refusal | None, st
     found = words(question)
     letters = sum(one.isalpha() for one in question)
     if not found or letters < 2:
-        return Refusal("QUESTION.underspecified", "The question is empty; ask for a company, a period and a topic."), ""
+        reason = "The question says nothing; ask for a company, a period and a topic."
+        return Refusal("QUESTION.underspecified", reason), ""
     if hit := _phrases("question_rules", "unsafe").first(folded):
         return Refusal("QUESTION.unsafe", "This asks for something that must not be helped with."), f"matched: {hit}"
     request, act = (_phrases("question_rules", cue).first(folded) for cue in ("unsafe_request", "unsafe_act"))

@@ -129,8 +129,10 @@ def _differences(record: AnswerRecord, again: AnswerRecord, by_model: bool) -> I
             continue
         if isinstance(before, tuple) and name != "missing":
             yield from _row_changes(name, before, after)
-        elif name == "answer":
-            yield Change(name, f"{len(before)} characters", f"{len(after)} characters, not the same")
+        elif name in ("answer", "refusal_reason"):
+            yield Change(name, f"{len(before or '')} characters", f"{len(after or '')} characters, not the same")
+        elif name == "missing":
+            yield Change(name, f"{len(before)} named", f"{len(after)} named, not the same")
         else:
             yield Change(name, str(before), str(after))
 

@@ -368,6 +368,9 @@ class Evidence:
             kept = [one for one in kept if one.coverage >= LEAST_COVERAGE_UNSCOPED and names_date(one.quote)]
         if ask.kind == "who" and asks_office(ask):
             kept = [one for one in kept if names_officer(one.quote)]
+            newest = max((_year_of(one.delivered.fragment) for one in kept), default="")
+            if not pair.period:  # who holds an office now is told by the newest documents that say so
+                kept = [one for one in kept if _year_of(one.delivered.fragment) == newest]
         if ask.kind == "reason":
             kept = [one for one in kept if one.reason and not _says_the_opposite(ask, one.quote)]
         kept = _without_corrected(kept)
@@ -434,6 +437,11 @@ def states_level(quote: str) -> bool:
     return not numbers or any(not _CHANGED_BY.search(quote[: one.start]) for one in numbers)
 
 
+def _year_of(fragment: Fragment) -> str:
+    """Return the year of a document: of its period, else of its filing; empty where neither is known."""
+    return next(iter(re.findall(r"\d{4}", f"{fragment.period or ''} {fragment.filed or ''}")), "")
+
+
 def _says_the_opposite(ask: Ask, quote: str) -> bool:
     """Tell whether a passage speaks of a rise alone where the question asks why something fell, or the other way."""
     up, down = UP.first(normal(quote)) is not None, DOWN.first(normal(quote)) is not None
@@ -469,11 +477,13 @@ def right_kind(ask: Ask, quote: str) -> bool:
     counted = re.search(r"\bhow many (\w+)", folded)
     if counted and counted[1] not in ("percentage", "percent", "basis", "points", "times"):
         near = [_BORDER.split(quote[one.end : one.end + 120], maxsplit=1)[0] for one in numbers if one.unit is None]
-        return any(stem(counted[1]) in content_stems(after)[:8] for after in near)
+        wanted = {stem(counted[1])} | (PEOPLE if stem(counted[1]) in PEOPLE else frozenset())
+        return any(wanted.intersection(content_stems(after)[:8]) for after in near)
     return True
 
 
 BY_PART = phrases("by_part")
+PEOPLE = frozenset(map(stem, ("associates", "employees", "people", "persons", "staff", "workers")))
 GROWTH = frozenset(map(stem, ("change", "decline", "decrease", "growth", "increase")))
 SPANS = Phrases(["average", "between", "defined", "define", "calculate", "calculated", "formula", "using"])
 NAMED_THINGS = phrases("named_things")

@@ -148,12 +148,19 @@ class LocalRunner:
             raise_on_error=False,
             asset_selection=[AssetKey(name) for name in assets] or None,
         )
+        if not result.success and _was_interrupted(result):
+            raise KeyboardInterrupt  # Dagster turns Ctrl-C into a failed step; nothing more is to be started
         made = [one.step_materialization_data.materialization for one in result.get_asset_materialization_events()]
         said = {
             one.asset_key.to_user_string(): {label: value.value for label, value in one.metadata.items()}
             for one in made
         }
         return RunOutcome(result.run_id, None if result.success else _first_failure(result), said)
+
+
+def _was_interrupted(result: Any) -> bool:
+    errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
+    return any(error is not None and "ExecutionInterrupted" in (error.cls_name or "") for error in errors)
 
 
 def _first_failure(result: Any) -> str:

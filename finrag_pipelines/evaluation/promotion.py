@@ -18,7 +18,14 @@ from finrag_pipelines.evaluation.run import evaluate
 from finrag_pipelines.evaluation.sets import EvalSet, Question
 from finrag_pipelines.indexing.build import describe_index
 from finrag_pipelines.indexing.manifest import ManifestEntry
-from finrag_pipelines.indexing.publication import CURRENT, PUBLISHED, current_version, history, published_version
+from finrag_pipelines.indexing.publication import (
+    CURRENT,
+    PUBLISHED,
+    current_version,
+    history,
+    published_version,
+    standing_for,
+)
 from finrag_pipelines.indexing.shard import Shard
 from finrag_pipelines.storage import Store, StoreError, canonical_json, write_file
 
@@ -257,8 +264,13 @@ def awaits_promotion(store: Store) -> bool:
 
 
 def before_the_last_move(store: Store) -> str:
-    """Return the version that answered before the last movement. Raises StoreError where there was none."""
-    moves = [one for one in history(store) if one.pointer == CURRENT and one.previous]
-    if not moves:
-        raise StoreError(f"no index answered before the present one in {store.root}; there is nothing to go back to")
-    return str(moves[-1].previous)
+    """Return the version that answered before the last movement; of one that an erasure replaced, the one in its place.
+
+    After a step back that is the version it came from. Raises StoreError where there was none.
+    """
+    present = current_version(store)
+    for move in reversed([one for one in history(store) if one.pointer == CURRENT and one.previous]):
+        version = standing_for(store, str(move.previous))
+        if version != present:
+            return version
+    raise StoreError(f"no other index answered before the present one in {store.root}; there is nothing to go back to")

@@ -49,7 +49,10 @@ def _is_sidecar(path: Path) -> bool:
 def read_sidecar(document: Path) -> Sidecar:
     """Read the sidecar of `document`, or the defaults where it has none. Raises SidecarError."""
     path = document.with_name(document.name + SIDECAR_SUFFIX)
-    if not path.exists():
+    try:
+        if not path.exists():
+            return Sidecar()
+    except OSError:  # a name so long that its sidecar's cannot exist
         return Sidecar()
     record = _read_object(path)
     labels = record.pop("access_labels", None)

@@ -23,12 +23,30 @@ _NEWEST_DOCUMENT = re.compile(
     r"filing)|(?:earnings|conference)\s+call|transcript|filings?|report|results|earnings|announcement|notice|memo)\b",
     re.IGNORECASE,
 )
+_COUNTS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "ten": 10, "twelve": 12}
+_COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(_COUNTS)})"
+_AGO = re.compile(
+    rf"\b{_COUNT}\s+(?P<unit>quarters?|years?)\s+ago\b"
+    r"|\b(?:in|for|during)\s+(?:the\s+)?(?:previous|prior|preceding)\s+(?P<before>quarter|year)\b",
+    re.IGNORECASE,
+)
+_LAST_SEVERAL = re.compile(
+    rf"\b(?:last|latest|past|previous|most\s+recent)\s+{_COUNT}\s+(?:(?:fiscal|reported)\s+)?(?P<unit>quarters|years)\b",
+    re.IGNORECASE,
+)
 _YEAR_TO_DATE = re.compile(r"\b(?:year[-\s]to[-\s]date|ytd|so\s+far\s+this\s+year)\b", re.IGNORECASE)
 _MONTH_NAMES = """
 january february march april may june july august september october november december
 jan feb mar apr jun jul aug sep oct nov dec sept
 """
 _MONTHS = tuple(_MONTH_NAMES.split())
+# A year that no filing can have, where a period is named: it is asked for and not covered, instead of being ignored.
+_ODD_YEAR = re.compile(
+    r"\b(?P<year>\d{4,5})[\s-]?Q(?P<quarter>[1-4])\b|\bQ(?P<number>[1-4])[\s,]{1,2}(?:of\s+)?(?P<of>\d{4,5})\b"
+    rf"|\b(?:fiscal(?:\s+year)?|fy|year|quarter\s+(?:of|in)|{'|'.join(_MONTHS)})\s?(?:\d{{1,2}},\s)?(?P<named>\d{{4,5}})\b",
+    re.IGNORECASE,
+)
+_YEARS = range(1950, 2070)
 _DAY = re.compile(
     rf"\b(?:(?:{'|'.join(_MONTHS)})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?\s+"
     rf"(?:{'|'.join(_MONTHS)})\.?,?\s+\d{{4}}|\d{{4}}-\d{{2}}-\d{{2}}|\d{{1,2}}/\d{{1,2}}/\d{{4}})\b"
@@ -65,19 +83,54 @@ def find_periods(question: str, view: CatalogView, company: str | None, as_of: d
         )
     ]
     taken = [(scope.start, scope.end) for scope in found]
-    for scope in _relative(question, view, company, as_of):
-        if not any(start < scope.end and scope.start < end for start, end in taken):
+    for scope in [*_odd(question), *_relative(question, view, company, as_of, bool(found))]:
+        span = (scope.start, scope.end)  # "the last three quarters" is several periods at one place
+        if not any(start < scope.end and scope.start < end for start, end in taken if (start, end) != span):
             found.append(scope)
             taken.append((scope.start, scope.end))
     return sorted(found, key=lambda scope: (scope.start, scope.end, scope.label))
 
 
-def _relative(question: str, view: CatalogView, company: str | None, as_of: date | None) -> list[PeriodScope]:
+def _odd(question: str) -> list[PeriodScope]:
+    """Return the periods whose years lie outside what any filing reports, as they are written."""
+    found = []
+    for match in _ODD_YEAR.finditer(question):
+        year, quarter = match["year"] or match["of"] or match["named"], match["quarter"] or match["number"]
+        if int(year) not in _YEARS:
+            label = f"{year}Q{quarter}" if quarter else f"FY{year}"
+            found.append(PeriodScope(match.start(), match.end(), label))
+    return found
+
+
+def _back(newest: FiscalPeriod, count: int, quarters: bool) -> str:
+    """Return the label of the period `count` quarters or years before the newest one."""
+    if not quarters:
+        return f"FY{newest.year - count}"
+    place = newest.year * 4 + (newest.quarter or 4) - 1 - count
+    return f"{place // 4}Q{place % 4 + 1}"
+
+
+def _relative(
+    question: str, view: CatalogView, company: str | None, as_of: date | None, stated: bool
+) -> list[PeriodScope]:
+    """Return the periods that are named by their distance from the newest one; `stated` tells that others are named
+    outright, to which "the prior year" then refers."""
     filed = view.filed_periods(company, as_of.isoformat() if as_of else None)
     quarters = [p for p in filed if p.quarter is not None and not p.ytd]
     years = [p for p in filed if p.quarter is None]
     newest_quarter = _later_quarter(filed)
-    found = []
+    found: list[PeriodScope] = []
+    for match in _LAST_SEVERAL.finditer(question) if newest_quarter else ():
+        count = int(_COUNTS.get(match["count"].lower(), match["count"]))
+        base = newest_quarter if match["unit"].lower() == "quarters" else (years[-1] if years else None)
+        for back in range(min(count, 40)) if base else ():
+            label = _back(base, back, base.quarter is not None)
+            found.append(PeriodScope(match.start(), match.end(), label, relative=True))
+    for match in _AGO.finditer(question) if newest_quarter and not stated else ():
+        count = int(_COUNTS.get((match["count"] or "one").lower(), match["count"] or 1))
+        of_quarters = (match["unit"] or match["before"]).lower().startswith("quarter")
+        base = newest_quarter if of_quarters else (years[-1] if years else newest_quarter)
+        found.append(PeriodScope(match.start(), match.end(), _back(base, count, of_quarters), relative=True))
     for match in _RELATIVE.finditer(question):
         unit = match["unit"].lower()
         period = newest_quarter if unit.startswith(("quarter", "period")) else (years[-1] if years else None)

@@ -191,7 +191,10 @@ def _as_reported(pair: Pair, view: CatalogView, notes: list[str]) -> Pair:
     if pair.period is None:
         return pair
     reported = view.periods_of(pair.company)
-    other = other_reading(calendar_for(pair.company), pair.period) if pair.company else None
+    try:
+        other = other_reading(calendar_for(pair.company), pair.period) if pair.company else None
+    except (ValueError, OverflowError):  # a year of which there is no calendar
+        other = None
     if other:
         notes.append(
             f"{pair.period} is read as {pair.company} counts its fiscal periods; by the other count it is {other}."
