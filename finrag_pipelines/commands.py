@@ -59,6 +59,7 @@ class IngestReport:
     error: str | None = None
     promotion: tuple[str, ...] = ()
     stopped: str | None = None
+    unfinished_erasures: tuple[str, ...] = ()
 
 
 def ingest(
@@ -91,7 +92,7 @@ def bring_in(
     failed: dict[str, str] = {}
     error = None
     with alone(store, progress):
-        _finish_erasures(store)
+        unfinished = _finish_erasures(store)
         before = _current_index(store)
         stale = _stale(store)
         if stale:
@@ -122,6 +123,7 @@ def bring_in(
         error=error,
         promotion=promotion,
         stopped=stopped,
+        unfinished_erasures=unfinished,
     )
 
 
@@ -154,12 +156,14 @@ def _is_published(store: Store) -> bool:
     return is_published(store, open_embedder().model_digest)
 
 
-def _finish_erasures(store: Store) -> None:
-    """Finish what an erasure that was killed left undone."""
+def _finish_erasures(store: Store) -> tuple[str, ...]:
+    """Finish what an erasure that was killed left undone; return sentences about what cannot be finished."""
     from finrag_pipelines.defs.forgetting import forget_runs
+    from finrag_pipelines.lifecycle.erase import said_of, unfinished
     from finrag_pipelines.withdrawal import finish_erasures
 
     finish_erasures(store, forget_runs)
+    return tuple(said_of(one) for one in unfinished(store))
 
 
 @contextmanager

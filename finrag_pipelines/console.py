@@ -88,6 +88,8 @@ def print_ingest(report: IngestReport) -> None:
         _line(f"  skipped  {skipped.path}\n           {skipped.code}: {skipped.message}")
     for warning in report.warnings:
         _line(f"  warning  {warning}")
+    for said in report.unfinished_erasures:
+        _line(f"  {said}")
     if report.error:
         _line(f"  {report.error}")
     elif report.index_version:

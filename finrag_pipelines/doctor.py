@@ -102,6 +102,14 @@ def _index(store: Store) -> str:
     return f"{version[:12]} with {described.fragments} fragments of {described.sources} sources"
 
 
+def _erasures(store: Store) -> str:
+    from finrag_pipelines.lifecycle.erase import said_of, unfinished
+
+    if left := unfinished(store):
+        raise StoreError("; ".join(map(said_of, left)))
+    return "all finished"
+
+
 def _evidence(store: Store) -> str:
     from finrag_pipelines.evidence.write import read_head
 
@@ -125,5 +133,6 @@ def _store() -> Iterator[Finding]:
     yield _finding("objects", lambda: _objects(store), "ingest the files again whose objects are missing or altered")
     yield _finding("index", lambda: _index(store), "run `finrag ingest` on your filings again")
     yield _finding("evidence", lambda: _evidence(store), "restore evidence/ of the store from a backup")
+    yield _finding("erasures", lambda: _erasures(store), "run `finrag erase` on the source again, as said")
     settings = project_root() / "dagster.yaml"
     yield Finding("dagster.yaml", settings.exists(), str(settings), "run from a checkout of the project")

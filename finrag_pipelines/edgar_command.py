@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(name="edgar", help="Filings of watched companies, from EDGAR.", no_args_is_help=True)
 
-_ERROR, _USAGE, _SKIPPED = 1, 2, 4  # as cli.Exit has them
+_ERROR, _USAGE, _SKIPPED, _UNVERIFIED = 1, 2, 4, 5  # as cli.Exit has them
 
 
 @app.callback()
@@ -57,6 +57,8 @@ def sync(
         _print(report)
     if report.ingest and (report.ingest.error or report.ingest.stopped):
         raise typer.Exit(_ERROR)
+    if report.ingest and report.ingest.unfinished_erasures:
+        raise typer.Exit(_UNVERIFIED)
     raise typer.Exit(_SKIPPED if report.unanswered or (report.ingest and report.ingest.skipped) else 0)
 
 

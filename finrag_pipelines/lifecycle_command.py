@@ -175,7 +175,7 @@ def _erase(store: Store, sources: Sequence[str], yes: bool, reason: str, as_json
         _print_json({**asdict(report), "index_version": index_version, "seconds": seconds})
     else:
         _print_report(report, index_version, seconds)
-    raise typer.Exit(0 if report.is_done else _UNVERIFIED)
+    raise typer.Exit(0 if report.is_done and not report.searched.untold else _UNVERIFIED)
 
 
 def _print_report(report: "ErasureReport", index_version: str | None, seconds: float) -> None:
@@ -201,6 +201,8 @@ def _print_searched(searched: "Searched") -> None:
         sys.stdout.write(f"  hit  {hit.path} ({hit.place}): {hit.passages}\n")
     for path in searched.unopened:
         sys.stdout.write(f"  not opened, searched as bytes at most: {path}\n")
+    for name in searched.untold:
+        sys.stdout.write(f"  not searched for, as documents that stay say all of it, or it has no words: {name}\n")
 
 
 def _verify(
@@ -211,7 +213,11 @@ def _verify(
 
     if missing := [path for path in files if not path.is_file()]:
         _stop(f"no such file: {missing[0]}", _USAGE)
-    found = verify_erasures(store, erasures_of(store, sources), stated_passages(files, texts))
+    try:
+        passages = stated_passages(files, texts)
+    except ValueError as error:
+        _stop(str(error), _USAGE)
+    found = verify_erasures(store, erasures_of(store, sources), passages)
     if as_json:
         _print_json({"verified": found.is_clean, **asdict(found)})
     else:
@@ -225,7 +231,9 @@ def _verify(
             sys.stdout.write(
                 "  searched by hashes and ids; the words were not kept: --file or --text searches for them\n"
             )
-        sys.stdout.write("nothing is left\n" if found.is_clean else "something is left\n")
+        is_unknown = not found.is_clean and not (found.traces or found.searched.hits) and found.searched.untold
+        said = "nothing is left" if found.is_clean else "not proved" if is_unknown else "something is left"
+        sys.stdout.write(f"{said}\n")
     raise typer.Exit(0 if found.is_clean else _UNVERIFIED)
 
 

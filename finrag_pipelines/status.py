@@ -60,8 +60,8 @@ class Status:
     """The state of a store. `answers` is the index that answers use, `newest` the newest one published.
 
     `counts` has the number of sources by state: published, ready, stale, failed, withheld. `to_publish` lists what
-    publishing would change; `index_is_stale` is True too where only the engine or the model differ. `next` are
-    commands, each with the reason for it.
+    publishing would change; `index_is_stale` is True too where only the engine or the model differ.
+    `unfinished_erasures` are sources. `next` are commands, each with the reason for it.
     """
 
     answers: PublishedIndex | None
@@ -74,6 +74,7 @@ class Status:
     edgar: Polls
     is_watching: bool
     evaluations: tuple[EvaluationState, ...]
+    unfinished_erasures: tuple[str, ...]
     next: tuple[tuple[str, str], ...]
 
 
@@ -109,6 +110,7 @@ def status(store: Store) -> Status:
         edgar=read_polls(store),
         is_watching=watch_list_path().exists(),
         evaluations=evaluations,
+        unfinished_erasures=tuple(sorted({one.source_id for one in catalog.erasures if not one.is_done})),
         next=(),
     )
     return replace(found, next=tuple(_next_steps(found)))
@@ -165,6 +167,8 @@ def _next_steps(found: Status) -> list[tuple[str, str]]:
     steps: list[tuple[str, str]] = []
     if not sum(found.counts.values()):
         steps.append(("finrag ingest PATH…", "nothing is in the store yet"))
+    for source_id in found.unfinished_erasures:
+        steps.append((f"finrag erase {source_id} --yes", "its erasure is not finished; it says where words are left"))
     work = [one for one in found.stale if one.code != "failed"]
     if work:
         steps.append(("finrag ingest", f"{len(work)} source(s) have work to do; it also publishes"))

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -32,13 +33,13 @@ from finrag_pipelines.evidence.write import read_run, write_run
 from finrag_pipelines.indexing.publication import current_version, published_version, replaced_by, resolve_version
 from finrag_pipelines.indexing.vectors import VectorTable
 from finrag_pipelines.ingestion.receive import receive_file
-from finrag_pipelines.lifecycle.erase import ErasureReport
+from finrag_pipelines.lifecycle.erase import ErasureReport, search_for
 from finrag_pipelines.lifecycle.passages import Passages
 from finrag_pipelines.lifecycle.retention import Due, RetentionError, Rules, due, read_rules
 from finrag_pipelines.lifecycle.search import Hit, search
 from finrag_pipelines.lifecycle.verification import stated_passages, verify_erasures
 from finrag_pipelines.retrieval.search import open_index
-from finrag_pipelines.storage import Store
+from finrag_pipelines.storage import Store, abandoned_files, write_file
 from finrag_pipelines.storage.database import database
 from finrag_pipelines.withdrawal import apply_rules, erase, erasures_of, finish_erasures, publish_at_once
 from finrag_pipelines_tests.erasure_corpus import Notice, files_with, ingest
@@ -189,6 +190,82 @@ def test_later_proof_works_by_hashes_and_by_a_copy_that_somebody_has(erased: Era
         erasures_of(store, [NOTICES[0].source_id])
 
 
+# Every eight words of it hold two or three terms, and those stand in a row in the other one.
+THIN = [
+    "What we have is the revenue of it. This was more than it is. All of them had their cash. ".strip(),
+    "Their own view on these: margin. Who did it, and how, was with the board. They were for it as you may be. ",
+]
+THICK = (
+    "The revenue cash margin board note of {name} is about copper smelters near lake {name}, bought by trustee {name}."
+)
+CYRILLIC = "Жар-птица: совет директоров завода Жарптица решил продать литейный цех и выплатить особый дивиденд в марте."
+CHINESE = "董事会决议出售位于苏州的铸造车间,并于三月派发特别股息,受托人为金凤凰信托公司。"
+
+
+def _write(folder: Path, company: str, body: str, form: str = "memo") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{company}.md"
+    path.write_text(f"# Note of {company}\n\n{body}\n", "utf-8")
+    sidecar = {"company": company, "company_name": company, "form": form, "filed": "2024-05-01"}
+    path.with_name(f"{path.name}.meta.json").write_text(json.dumps(sidecar))
+    return path
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory, hashing: None) -> Path:
+    """A folder with notes in `in` and their index in `store`: two that share phrases, two in other alphabets."""
+    folder = tmp_path_factory.mktemp("said")
+    notes = {
+        "ALDER": f"{''.join(THIN)}\n\n{THICK.format(name='alderzz')}",
+        "BIRCH": f"{THICK.format(name='birchzz')}\n\nRevenue cash. Cash view. View margin. Margin board.",
+        "CEDAR": CYRILLIC,
+        "DOGWOOD": CHINESE,
+    }
+    ingest(Store(folder / "store"), [_write(folder / "in", name, body) for name, body in notes.items()])
+    return folder
+
+
+@pytest.mark.parametrize("company", ["ALDER", "BIRCH", "CEDAR", "DOGWOOD"])
+def test_an_erasure_ends_though_others_use_the_same_terms_and_would_find_what_is_left(
+    said: Path, tmp_path: Path, company: str
+) -> None:
+    shutil.copytree(said / "store", tmp_path / "store", ignore=shutil.ignore_patterns("*.lock"))
+    store, copy = Store(tmp_path / "store"), said / "in" / f"{company}.md"
+    source_id = next(name for name in read_catalog(store).sources if name.startswith(company))
+    contents = frozenset(one.content_sha256 for one in read_catalog(store).source(source_id).received)
+    before = search_for(store, contents)
+    assert "term sequences" in {hit.place for hit in before.hits}, "terms are searched for too"
+    lost = next(store.path("fragments", source_id).glob("*.parquet")).read_bytes()
+    report = erase(store, [source_id])
+    assert report.is_done and report.searched.hits == () and report.searched.untold == ()
+    write_file(store.path("left", "words.parquet"), lost)
+    found = verify_erasures(store, erasures_of(store, [source_id]), stated_passages([copy], []))
+    assert not found.is_clean and {hit.path for hit in found.searched.hits} == {"left/words.parquet"}
+
+
+def test_words_of_other_alphabets_are_searched_for_also_where_json_escapes_them(erased: Erased) -> None:
+    planted = erased.store.path("objects", "y")
+    try:
+        for text, word in ((CYRILLIC, "завода ЖАРПТИЦА"), (CHINESE, "金凤凰信托公司"), ("Straße 12", "STRASSE 12")):
+            for content in (text, json.dumps([text])):
+                planted.write_text(content, "utf-8")
+                found = verify_erasures(erased.store, erasures_of(erased.store, []), stated_passages([], [word]))
+                assert found.searched.hits == (Hit("objects/y", "bytes", 1),), (word, content)
+    finally:
+        planted.unlink()
+
+
+def test_what_cannot_be_searched_for_does_not_count_as_clean(erased: Erased, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no words to search for"):
+        stated_passages([], ["… – !"])
+    shared = stated_passages([], ["Past performance does not predict future results"])
+    found = verify_erasures(erased.store, erasures_of(erased.store, []), shared)
+    assert found.searched.untold == tuple(shared) and not found.searched.hits and not found.is_clean
+    (tmp_path / "unsigned.md").write_text(f"and then {GONE.canaries[0]} went to sea in a boat of green")
+    nameless = stated_passages([tmp_path / "unsigned.md"], [])
+    assert verify_erasures(erased.store, erasures_of(erased.store, []), nameless).is_clean
+
+
 @pytest.mark.slow
 def test_everything_can_be_erased_and_something_else_come(store: Store, tmp_path: Path) -> None:
     report = erase(store, [one.source_id for one in NOTICES])
@@ -333,6 +410,19 @@ def test_what_a_dead_writer_left_half_written_goes_and_what_a_live_one_writes_st
     live.write_text("of somebody at work")
     erase(store, [GONE.source_id])
     assert is_gone(store) and live.exists()
+
+
+def test_a_temporary_file_is_older_than_whoever_has_its_number_now(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        new, reused = (tmp_path / f".tmp-{process.pid}-{one}" for one in ("new", "reused"))
+        own, old = (tmp_path / f".tmp-{os.getpid()}-{one}" for one in ("own", "old"))
+        for path in (new, reused, own, old):
+            path.write_text("x")
+        now = time.time()
+        os.utime(reused, (now - 3600, now - 3600))
+        os.utime(old, (now - 2 * 86_400, now - 2 * 86_400))
+        gone = {reused, old} if Path("/proc/stat").exists() else {old}
+        assert set(abandoned_files(tmp_path)) == gone
 
 
 @pytest.mark.slow

@@ -107,6 +107,25 @@ def test_what_is_due_is_shown_and_applied(finrag: Finrag, tmp_path: Path, monkey
     finrag("retention", "nonsense", exits=Exit.USAGE)
 
 
+def test_an_erasure_that_stays_open_is_said(finrag: Finrag, made: Path) -> None:
+    note = finrag.store / "note.txt"
+    copy = (made / "in" / f"{GONE.canaries[5]}.md").read_text()
+    note.write_text(next(line for line in copy.split("\n") if "fee" in line))
+    finrag("erase", GONE.source_id, "--yes", exits=Exit.UNVERIFIED)
+    said = f"the erasure of {GONE.source_id} is not finished"
+    assert said in finrag("ingest", exits=Exit.UNVERIFIED)
+    found = finrag.json("status")
+    assert found["unfinished_erasures"] == [GONE.source_id]
+    assert found["next"][0][0] == f"finrag erase {GONE.source_id} --yes"
+    doctor = {one["name"]: one for one in finrag.json("doctor", exits=Exit.ERROR)}
+    assert not doctor["erasures"]["ok"] and said in doctor["erasures"]["detail"]
+    note.unlink()
+    finrag("ingest")
+    assert finrag.json("status")["unfinished_erasures"] == []
+    finrag("erase", "--verify", "--text", "… – !", exits=Exit.USAGE)
+    assert "no words" in finrag.err
+
+
 @pytest.mark.slow
 def test_the_next_ingest_finishes_an_erasure_that_was_killed(finrag: Finrag) -> None:
     killed = _run(finrag.store, "erase", GONE.source_id, "--yes", FINRAG_CRASH_AT="lifecycle.after_records")

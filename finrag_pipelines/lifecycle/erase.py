@@ -6,8 +6,8 @@ The canonical text is needed to find its own words, so it is the last thing to g
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from finrag_pipelines.evidence.records import ERASED, Sealed
 from finrag_pipelines.evidence.write import read_records
 from finrag_pipelines.indexing.build import describe_index
 from finrag_pipelines.indexing.publication import current_version
-from finrag_pipelines.lifecycle.files import Removed, forget_abandoned, forget_files, fragments_of
+from finrag_pipelines.lifecycle.files import Removed, forget_abandoned, forget_files, fragments_of, other_fragments
 from finrag_pipelines.lifecycle.indexes import Replaced, forget_in_indexes
 from finrag_pipelines.lifecycle.passages import OwnWords, Passages
 from finrag_pipelines.lifecycle.search import Hit, Searched, search
@@ -67,6 +67,14 @@ def declare(store: Store, source_id: str, reason: str, contents: frozenset[str] 
 def unfinished(store: Store) -> tuple[Erasure, ...]:
     """Return the erasures of which traces may be left, oldest first."""
     return tuple(one for one in read_catalog(store).erasures if not one.is_done)
+
+
+def said_of(one: Erasure) -> str:
+    """Say of an unfinished erasure what it is, and what to do."""
+    return (
+        f"the erasure of {one.source_id} is not finished: `finrag erase {one.source_id} --yes` goes on with it "
+        "and says where its words are left; files that are not the store's are for you to remove"
+    )
 
 
 def carry_out(store: Store, erasures: Sequence[Erasure], forget_runs: ForgetRuns | None = None) -> ErasureReport:
@@ -153,6 +161,7 @@ def _other_texts(store: Store, contents: Collection[str]) -> Iterator[bytes]:
             for name in ("text.txt", "structure.json"):
                 if (folder / name).exists():
                     yield (folder / name).read_bytes()
+    yield from other_fragments(store, contents)
 
 
 def _repeats(store: Store, contents: Collection[str]) -> Callable[[Sealed, str], bool]:
@@ -165,19 +174,20 @@ def _repeats(store: Store, contents: Collection[str]) -> Callable[[Sealed, str],
     return lambda sealed, text: own.repeated_by(text) or (sealed.answer_id in resting and own.named_by(text))
 
 
-def search_for(store: Store, contents: Collection[str], more: Passages | None = None) -> Searched:
+def search_for(store: Store, contents: Collection[str], more: Mapping[str, Passages] | None = None) -> Searched:
     """Search the store for the documents with these hashes: for their bytes, and for passages of their texts, as far as
-    those are still there, and `more`, less what other documents say too."""
+    those are still there, and `more`, by the name of each, less what other documents say too."""
     folders = representations_of(store, contents)
+    asked = dict(more or {})
+    for folder in folders:
+        asked[f"text {folder.name[:12]}"] = Passages.sampled([(folder / "text.txt").read_text("utf-8", "replace")])
     passages = Passages.sampled(_texts(store, contents))
-    passages = _unshared(store, Passages(passages.runs | (more.runs if more else frozenset())), contents)
-    return search(store, passages, contents, folders)
-
-
-def _unshared(store: Store, passages: Passages, contents: Collection[str]) -> Passages:
-    for content in _other_texts(store, contents) if passages.runs else ():
-        passages = passages.without(passages.found_in(content))
-    return passages
+    for one in asked.values():
+        passages |= one
+    for content in _other_texts(store, contents) if passages else ():
+        passages = passages.without_those_in(content)
+    untold = tuple(sorted(name for name, one in asked.items() if not one.overlaps(passages)))
+    return replace(search(store, passages, contents, folders), untold=untold)
 
 
 def traces(store: Store, erasures: Sequence[Erasure]) -> tuple[Hit, ...]:

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,17 @@ def forget_files(store: Store, source_id: str, contents: Collection[str]) -> Rem
 def fragments_of(store: Store, source_id: str, contents: Collection[str]) -> list[Path]:
     """Return the fragment files of a source that were cut from bytes with these hashes, sorted."""
     return [path for path in sorted(store.path(FRAGMENTS, source_id).glob("*.parquet")) if _is_of(path, contents)]
+
+
+def other_fragments(store: Store, contents: Collection[str]) -> Iterator[bytes]:
+    """Yield what fragments say, as it is indexed, that were cut from any bytes but these; a file at a time."""
+    for path in sorted(store.path(FRAGMENTS).glob("*/*.parquet")):
+        try:
+            found = pl.read_parquet(path, columns=["content_sha256", "context", "text"])
+        except (OSError, pl.exceptions.PolarsError):
+            continue  # damaged, or of an older release: it is cut again by the next ingestion
+        found = found.filter(~pl.col("content_sha256").is_in(list(contents)))
+        yield "\n".join(line for row in found.iter_rows() for line in row[1:]).encode("utf-8", "surrogatepass")
 
 
 def _is_of(fragments: Path, contents: Collection[str]) -> bool:

@@ -1,24 +1,39 @@
 """The words of documents that are to go, and how they are known again: runs of words that stand in no other document.
 
-Texts and bytes are compared as lower-case runs of ASCII letters and digits, so that markup, line breaks, escapes of
-JSON and other alphabets between them make no difference.
+Texts and bytes are compared as case-folded runs of letters and digits of any alphabet, a character of Chinese, Japanese
+or Korean as a word of its own, so that markup, line breaks and escapes of JSON between them make no difference. The
+term sequences of the index hold no words but terms, without stop words: they are compared in that form.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-_WORD = re.compile(rb"[a-z0-9]+")
-_ESCAPE = re.compile(rb"\\u[0-9a-f]{4}|\\[nrt]")
-RUN = 8  # words in a row that count as a repetition
+from finrag_pipelines.indexing.analyzer import terms
+
+Run = tuple[str, ...]
+
+_CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+_ESCAPED = re.compile(r"(?:\\u[0-9a-f]{4})+")
+_BREAK = re.compile(r"\\[nrt]")
+RUN = 8  # words, or terms, in a row that count as a repetition
+_LEAST_TERMS = 6  # of a passage that is searched for as terms: fewer stand in any document
 _SAMPLES = 200  # runs of one document that bytes are searched for
 _RARE = 5  # letters of a word that is worth asking whether it is the document's own
 
 
-def words_of(content: bytes) -> list[bytes]:
-    """Return the words of bytes, in order."""
-    return _WORD.findall(_ESCAPE.sub(b" ", content.lower()))
+def words_of(content: bytes) -> list[str]:
+    """Return the words of bytes, in order; what is no UTF-8 separates words."""
+    text = content.decode("utf-8", "replace").casefold()
+    if "\\" in text:
+        text = _BREAK.sub(" ", _ESCAPED.sub(_unescaped, text).casefold())
+    return _WORD.findall(text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return bytes.fromhex(match.group().replace("\\u", "")).decode("utf-16-be", "replace")
 
 
 def _encoded(text: str) -> bytes:
@@ -27,48 +42,80 @@ def _encoded(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class Passages:
-    """Runs of words to search for. A short text is one run of all its words."""
+    """What to search for: runs of words, and sequences of terms as the index has them."""
 
-    runs: frozenset[tuple[bytes, ...]]
+    runs: frozenset[Run] = frozenset()
+    sequences: frozenset[Run] = frozenset()
 
     @staticmethod
     def sampled(texts: Iterable[str]) -> "Passages":
-        """Return up to 200 runs of each text, spread evenly over it."""
-        runs = set()
+        """Return up to 200 runs and sequences of each text, spread evenly over it. A short text is one run of all its
+        words."""
+        found = Passages()
         for text in texts:
-            words = words_of(_encoded(text))
-            last = max(0, len(words) - RUN)
-            starts = range(0, last + 1, max(1, last // _SAMPLES))
-            runs |= {tuple(words[start : start + RUN]) for start in starts if words}
-        return Passages(frozenset(runs))
+            sequences = {one for one in _spread(terms(text)) if len(one) >= _LEAST_TERMS}
+            found |= Passages(frozenset(_spread(words_of(_encoded(text)))), frozenset(sequences))
+        return found
 
     @staticmethod
     def stated(texts: Iterable[str]) -> "Passages":
         """Return each text as one run of all its words, however few they are."""
-        return Passages(frozenset(tuple(words) for text in texts if (words := words_of(_encoded(text)))))
-
-    def found_in(self, content: bytes) -> frozenset[tuple[bytes, ...]]:
-        """Return the runs that stand in some bytes."""
-        if not self.runs:
-            return frozenset()
-        words = words_of(content)
-        return frozenset(
-            run
-            for place, word in enumerate(words)
-            for run in self._by_first.get(word, ())
-            if tuple(words[place : place + len(run)]) == run
-        )
-
-    @cached_property
-    def _by_first(self) -> dict[bytes, list[tuple[bytes, ...]]]:
-        found: dict[bytes, list[tuple[bytes, ...]]] = {}
-        for run in self.runs:
-            found.setdefault(run[0], []).append(run)
+        found = Passages()
+        for text in texts:
+            runs = (tuple(words_of(_encoded(text))), tuple(terms(text)))
+            found |= Passages(*(frozenset({run} if run else ()) for run in runs))
         return found
 
-    def without(self, runs: Collection[tuple[bytes, ...]]) -> "Passages":
-        """Return the passages without some runs."""
-        return Passages(self.runs - frozenset(runs)) if runs else self
+    def __or__(self, other: "Passages") -> "Passages":
+        return Passages(self.runs | other.runs, self.sequences | other.sequences)
+
+    def __len__(self) -> int:
+        return len(self.runs) + len(self.sequences)
+
+    def overlaps(self, other: "Passages") -> bool:
+        """Tell whether there is a passage in both."""
+        return not (self.runs.isdisjoint(other.runs) and self.sequences.isdisjoint(other.sequences))
+
+    def found_in(self, content: bytes) -> frozenset[Run]:
+        """Return the runs of words that stand in some bytes."""
+        return _standing(words_of(content), self._runs_by_first) if self.runs else frozenset()
+
+    @cached_property
+    def _runs_by_first(self) -> Mapping[str, list[Run]]:
+        return _by_first(self.runs)
+
+    @cached_property
+    def _sequences_by_first(self) -> Mapping[str, list[Run]]:
+        return _by_first(self.sequences)
+
+    def without_those_in(self, content: bytes) -> "Passages":
+        """Return the passages that do not stand in a text, neither its words nor its terms."""
+        runs, sequences = self.found_in(content), frozenset[Run]()
+        if self.sequences:
+            sequences = _standing(terms(content.decode("utf-8", "replace")), self._sequences_by_first)
+        return Passages(self.runs - runs, self.sequences - sequences) if runs or sequences else self
+
+
+def _spread(words: list[str]) -> Iterator[Run]:
+    last = max(0, len(words) - RUN)
+    starts = range(0, last + 1, max(1, last // _SAMPLES))
+    return (tuple(words[start : start + RUN]) for start in starts if words)
+
+
+def _by_first(runs: Collection[Run]) -> Mapping[str, list[Run]]:
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run[0], []).append(run)
+    return found
+
+
+def _standing(words: list[str], by_first: Mapping[str, list[Run]]) -> frozenset[Run]:
+    return frozenset(
+        run
+        for place, word in enumerate(words)
+        for run in by_first.get(word, ())
+        if tuple(words[place : place + len(run)]) == run
+    )
 
 
 class OwnWords:
@@ -79,8 +126,8 @@ class OwnWords:
 
     def __init__(self, texts: Iterable[str], candidates: Iterable[str], others: Iterable[bytes]) -> None:
         """Look for what `candidates`, short texts, share with `texts` and with none of `others`."""
-        runs: set[tuple[bytes, ...]] = set()
-        words: set[bytes] = set()
+        runs: set[Run] = set()
+        words: set[str] = set()
         for text in texts:
             found = words_of(_encoded(text))
             words |= set(found)
@@ -103,5 +150,5 @@ class OwnWords:
         return not self.words.isdisjoint(words_of(_encoded(text)))
 
 
-def _runs(words: list[bytes]) -> Iterator[tuple[bytes, ...]]:
+def _runs(words: list[str]) -> Iterator[Run]:
     return (tuple(words[start : start + RUN]) for start in range(len(words) - RUN + 1))

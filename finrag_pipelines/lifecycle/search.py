@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from finrag_pipelines.indexing.analyzer import terms
 from finrag_pipelines.indexing.shard import Shard, term_hash
 from finrag_pipelines.indexing.vectors import FOLDER as VECTORS
 from finrag_pipelines.lifecycle.passages import Passages
@@ -39,13 +38,15 @@ class Hit:
 @dataclass(frozen=True)
 class Searched:
     """What a search went through and what it found. `unopened` are files that were searched as bytes alone, or, where
-    they could not be read at all, not searched; each with the reason."""
+    they could not be read at all, not searched; each with the reason. `untold` are texts of which no passage could be
+    searched for: they have no words, or documents that stay say all of it."""
 
     files: int
     bytes: int
     passages: int
     hits: tuple[Hit, ...]
     unopened: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
 
 
 def search(
@@ -80,7 +81,7 @@ def search(
             if count:
                 hits[str(folder.relative_to(store.root)), "term sequences"] = count
     listed = tuple(sorted(Hit(name, place, count) for (name, place), count in hits.items()))
-    return Searched(files, size, len(passages.runs), listed, tuple(unopened))
+    return Searched(files, size, len(passages), listed, tuple(unopened))
 
 
 def _files(store: Store, leave_out: Collection[Path]) -> Iterator[Path]:
@@ -190,12 +191,14 @@ def _vectors(store: Store, table: str, manifest: Path) -> Iterator[Part]:
 
 
 def _in_terms(shard: Shard, passages: Passages) -> int:
-    """Return how many passages stand in the term sequences of a shard, which are hashes of words, one after another."""
-    wanted = [sequence for run in sorted(passages.runs) if (sequence := terms(b" ".join(run).decode()))]
+    """Return how many passages stand in the term sequences of a shard: hashes of the terms of one fragment after
+    another."""
+    wanted = sorted(passages.sequences)
     if not wanted or not shard.count:
         return 0
     hashes = {word: term_hash(word) for sequence in wanted for word in sequence}
     known = set(shard.vocabulary[np.isin(shard.vocabulary, np.array(list(hashes.values()), dtype=np.uint64))].tolist())
+    bounds = np.load(shard.folder / "term_bounds.npy")
     count = 0
     for sequence in wanted:
         if not all(hashes[word] in known for word in sequence):
@@ -205,5 +208,6 @@ def _in_terms(shard: Shard, passages: Passages) -> int:
         first = first[first + len(codes) <= len(shard.terms)]
         for step, code in enumerate(codes[1:], 1):
             first = first[shard.terms[first + step] == code]
-        count += len(first) > 0
+        within = np.searchsorted(bounds, first, "right") == np.searchsorted(bounds, first + len(codes) - 1, "right")
+        count += bool(within.any())
     return count

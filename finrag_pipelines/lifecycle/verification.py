@@ -4,7 +4,7 @@ No words and no hashes of short passages are kept: from hashes of overlapping pa
 word.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from finrag_pipelines.catalog.catalog import Erasure
 from finrag_pipelines.lifecycle.erase import search_for, traces
 from finrag_pipelines.lifecycle.passages import Passages
 from finrag_pipelines.lifecycle.search import Hit, Searched
-from finrag_pipelines.parsing.parse import parse
+from finrag_pipelines.parsing.parse import read_layout
 from finrag_pipelines.storage import Store
 
 
@@ -26,20 +26,26 @@ class Verification:
 
     @property
     def is_clean(self) -> bool:
-        """Tell whether every erasure is done and nothing is left."""
-        return all(one.is_done for one in self.erasures) and not (self.traces or self.searched.hits)
+        """Tell whether every erasure is done, nothing is left, and every text could be searched for."""
+        found = self.traces or self.searched.hits or self.searched.untold
+        return all(one.is_done for one in self.erasures) and not found
 
 
-def stated_passages(files: Sequence[Path], texts: Sequence[str]) -> Passages:
-    """Return what to search for: passages of the files, read as documents and not kept, and the texts as they are.
+def stated_passages(files: Sequence[Path], texts: Sequence[str]) -> dict[str, Passages]:
+    """Return what to search for, by the name of each: passages of the files, of which only the text is read and nothing
+    kept, and the texts as they are.
 
-    Raises UnreadableError for a file that is no document.
+    Raises UnreadableError for a file that is no document, and ValueError for a text without words.
     """
-    read = [parse(path.read_bytes(), path.name).text for path in files]
-    return Passages(Passages.sampled(read).runs | Passages.stated(texts).runs)
+    found = {str(path): Passages.sampled([read_layout(path.read_bytes()).text]) for path in files}
+    for text in texts:
+        found[f"“{text}”"] = Passages.stated([text])
+        if not found[f"“{text}”"]:
+            raise ValueError(f"{text!r} has no words to search for")
+    return found
 
 
-def verify_erasures(store: Store, erasures: Sequence[Erasure], passages: Passages) -> Verification:
+def verify_erasures(store: Store, erasures: Sequence[Erasure], passages: Mapping[str, Passages]) -> Verification:
     """Look for traces of erased documents by their hashes, and search every byte of the store for their bytes and for
     `passages`, less what documents that stay say too."""
     contents = frozenset().union(*(one.contents for one in erasures))

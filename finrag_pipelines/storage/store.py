@@ -6,6 +6,7 @@ Nothing here knows what the bytes mean; the stages name their own sub-paths.
 import os
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ def crash_point(name: str) -> None:
 
 
 _TEMPORARY = ".tmp-"
+_DAY = 86_400.0  # seconds; no writer takes that long between two writes
 
 
 def temporary_prefix() -> str:
@@ -41,11 +43,29 @@ def temporary_prefix() -> str:
 
 
 def abandoned_files(root: Path) -> Iterator[Path]:
-    """Yield the temporary files and folders under `root` that processes left which are gone."""
+    """Yield the temporary files and folders under `root` that processes left which are gone.
+
+    A number of a process may be another's by now: older than that process, or than a day, a file is nobody's.
+    """
     for path in sorted(root.rglob(f"{_TEMPORARY}*")):
         owner = path.name.removeprefix(_TEMPORARY).partition("-")[0]
-        if not (owner.isdecimal() and _is_alive(int(owner))):
+        try:
+            changed = path.stat().st_mtime
+        except FileNotFoundError:
+            continue
+        is_owned = owner.isdecimal() and _is_alive(int(owner)) and changed > _started(int(owner))
+        if not is_owned or changed < time.time() - _DAY:
             yield path
+
+
+def _started(process: int) -> float:
+    """Return when a process started, by the clock of files, a minute early for clocks that were set; 0 if unknown."""
+    try:
+        ticks = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19])
+        booted = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))
+        return int(booted.split()[1]) + ticks / os.sysconf("SC_CLK_TCK") - 60
+    except (OSError, ValueError, IndexError, StopIteration):
+        return 0.0
 
 
 def _is_alive(process: int) -> bool:
