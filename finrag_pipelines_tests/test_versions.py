@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from finrag_pipelines.as_of import index_as_of
 from finrag_pipelines.catalog import log
 from finrag_pipelines.catalog.access import PUBLIC_PRINCIPAL
 from finrag_pipelines.catalog.catalog import read_catalog
-from finrag_pipelines.cli import app
+from finrag_pipelines.cli import main
 from finrag_pipelines.commands import versions_to_compare
 from finrag_pipelines.embedding import open_embedder
 from finrag_pipelines.indexing.publication import current_version
@@ -215,18 +216,24 @@ def test_as_of_keeps_what_came_to_the_store_later_and_builds_an_index_where_none
     assert entries == {(SOURCE, 1), ("OTHER_10-Q_2025Q1", 1)}
 
 
-def test_a_question_that_is_asked_as_of_a_day_is_answered_and_recorded_from_that_day(
-    corrected: tuple[Store, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from typer.testing import CliRunner
+def _said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Return what the command prints in this process."""
+    monkeypatch.setattr(sys, "argv", ["finrag", *arguments])
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main()
+    return capsys.readouterr().out
 
+
+def test_a_question_that_is_asked_as_of_a_day_is_answered_and_recorded_from_that_day(
+    corrected: tuple[Store, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     store, first = corrected
     monkeypatch.setenv("FINRAG_STORE", str(store.root))
-    asked = CliRunner().invoke(app, ["ask", QUESTION, "--as-of", "2026-04-01", "--json"])
-    answer = json.loads(asked.output)
+    answer = json.loads(_said(monkeypatch, capsys, "ask", QUESTION, "--as-of", "2026-04-01", "--json"))
     assert answer["index_version"] == first and "3.3" in answer["answer"]
     assert {one["version"] for one in answer["citations"]} == {1}
-    found = json.loads(CliRunner().invoke(app, ["search", QUESTION, "--as-of", "2026-04-01", "--json"]).output)
+    found = json.loads(_said(monkeypatch, capsys, "search", QUESTION, "--as-of", "2026-04-01", "--json"))
     assert found["trace"]["index_version"] == first
 
 
@@ -329,15 +336,13 @@ def test_the_status_tells_another_parser_or_model_and_a_failure_apart(
 
 @pytest.mark.slow
 def test_ingest_without_paths_goes_on_with_what_is_stale_and_status_says_so(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from typer.testing import CliRunner
-
     for name, value in {"FINRAG_STORE": str(store.root), "FINRAG_EMBEDDER": EMBEDDER}.items():
         monkeypatch.setenv(name, value)
     receive_file(store, _report(tmp_path / "in" / "q1.htm", "3.3"))
-    shown = CliRunner().invoke(app, ["status"]).output
+    shown = _said(monkeypatch, capsys, "status")
     assert "new_source" in shown and "finrag ingest  " in shown
-    report = json.loads(CliRunner().invoke(app, ["ingest", "--json"]).output)
+    report = json.loads(_said(monkeypatch, capsys, "ingest", "--json"))
     assert report["index_changed"] and report["error"] is None and report["found"] == 0
-    assert json.loads(CliRunner().invoke(app, ["status", "--json"]).output)["counts"]["published"] == 1
+    assert json.loads(_said(monkeypatch, capsys, "status", "--json"))["counts"]["published"] == 1
