@@ -35,7 +35,8 @@ def draw_page(content: bytes, document: ParsedDocument, index: int) -> bytes:
     pdf = pypdfium2.PdfDocument(content)
     try:
         page = pdf[index]
-        image = page.render(scale=_SCALE).to_pil().convert("RGB")
+        bitmap = page.render(scale=_SCALE)  # type: ignore[arg-type]
+        image = bitmap.to_pil().convert("RGB")
         height = page.get_height()
     finally:
         pdf.close()

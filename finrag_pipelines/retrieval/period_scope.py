@@ -120,17 +120,19 @@ def _relative(
     years = [p for p in filed if p.quarter is None]
     newest_quarter = _later_quarter(filed)
     found: list[PeriodScope] = []
-    for match in _LAST_SEVERAL.finditer(question) if newest_quarter else ():
+    newest = {True: newest_quarter, False: years[-1] if years else newest_quarter}
+    for match in _LAST_SEVERAL.finditer(question):
         count = int(_COUNTS.get(match["count"].lower(), match["count"]))
-        base = newest_quarter if match["unit"].lower() == "quarters" else (years[-1] if years else None)
-        for back in range(min(count, 40)) if base else ():
-            label = _back(base, back, base.quarter is not None)
-            found.append(PeriodScope(match.start(), match.end(), label, relative=True))
-    for match in _AGO.finditer(question) if newest_quarter and not stated else ():
+        of_quarters = match["unit"].lower() == "quarters"
+        if base := newest[of_quarters]:
+            labels = [_back(base, back, of_quarters) for back in range(min(count, 40))]
+            found += [PeriodScope(match.start(), match.end(), label, relative=True) for label in labels]
+    for match in _AGO.finditer(question) if not stated else ():
         count = int(_COUNTS.get((match["count"] or "one").lower(), match["count"] or 1))
         of_quarters = (match["unit"] or match["before"]).lower().startswith("quarter")
-        base = newest_quarter if of_quarters else (years[-1] if years else newest_quarter)
-        found.append(PeriodScope(match.start(), match.end(), _back(base, count, of_quarters), relative=True))
+        if base := newest[of_quarters]:
+            label = _back(base, count, of_quarters)
+            found.append(PeriodScope(match.start(), match.end(), label, relative=True))
     for match in _RELATIVE.finditer(question):
         unit = match["unit"].lower()
         period = newest_quarter if unit.startswith(("quarter", "period")) else (years[-1] if years else None)
