@@ -67,12 +67,14 @@ def _question(text: str) -> str:
 Question = Annotated[str, typer.Argument(callback=_question, help="The question.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text for people.")]
 As = Annotated[str, typer.Option("--principal", help="Who asks; decides what may be read.")]
-_MODES = ("lexical", "vector", "hybrid", "hybrid+rerank", "auto")
 
 
 def _known_mode(mode: str) -> str:
-    if mode not in _MODES:
-        raise typer.BadParameter(f"{mode!r} is no mode; choose one of {', '.join(_MODES)}")
+    from finrag_pipelines.retrieval.modes import AUTO, FIXED_MODES
+
+    known = (*FIXED_MODES, AUTO)
+    if mode not in known:
+        raise typer.BadParameter(f"{mode!r} is no mode; choose one of {', '.join(known)}")
     return mode
 
 
